@@ -40,8 +40,8 @@ def test_a_book_is_built_with_a_page_that_failed_and_one_that_never_ran(book):
 
 
 def test_a_second_build_waits_for_the_first_and_says_so(root, monkeypatch):
-    ended, said = [], io.StringIO()
-    monkeypatch.setattr(sys, "stderr", said)    # pytest's own loses what is written while it is read
+    ended, stderr = [], io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stderr)    # pytest's own loses what is written while it is read
 
     def second():
         with build.alone():
@@ -50,7 +50,7 @@ def test_a_second_build_waits_for_the_first_and_says_so(root, monkeypatch):
     with build.alone():
         other = threading.Thread(target=second)
         other.start()
-        while "another labbook builds this book" not in said.getvalue():
+        while "another labbook builds this book" not in stderr.getvalue():
             assert other.is_alive()
             time.sleep(0.01)
         ended.append("first")

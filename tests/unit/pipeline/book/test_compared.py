@@ -73,9 +73,9 @@ def test_marks_lie_within_the_figure():
 
 
 def test_committed_rows_say_why_labbook_is_behind():
-    lacking = [(name, row.what, row.against) for name, (_, rows) in compared.read().items() for row in rows
+    missing = [(name, row.what, row.against) for name, (_, rows) in compared.read().items() for row in rows
                if row.is_behind and not row.behind]
-    assert not lacking
+    assert not missing
 
 
 def test_committed_rounds_are_of_rows_that_are_described():

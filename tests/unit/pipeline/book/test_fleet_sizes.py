@@ -32,9 +32,9 @@ def test_what_was_measured_is_a_row_a_size(book):
     (folder / "fleet.json").write_text(json.dumps({
         "repeats": 6, "on": "a machine", "seconds": {"1": [40, 60, 44], "2": [20, 40, 22], "0": [10, 15, 11]}}))
     page = fleet_sizes.measured()
-    for told in (("1", "44 s", "1.00"), ("2", "22 s", "2.00 (1.50 to 2.00)"),
-                 ("no fleet", "11 s", "4.00 (4.00 to 4.00)")):
-        assert row(fleet_sizes.HEADS, told) in page
+    for cells in (("1", "44 s", "1.00"), ("2", "22 s", "2.00 (1.50 to 2.00)"),
+                  ("no fleet", "11 s", "4.00 (4.00 to 4.00)")):
+        assert row(fleet_sizes.HEADS, cells) in page
     assert "3 rounds of 6 repeats on a machine" in page
 
 

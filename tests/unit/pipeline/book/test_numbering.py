@@ -10,10 +10,11 @@ from labbook.pipeline.book import numbering
 DRAWN = Picture((Panel(b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><g/></svg>', "a line", 4.0),), "Time of a call.")
 
 
-def code(*shown, tags=(), glued=None):
+def code(*objects, tags=(), glued=None):
     metadata = {"scrapbook": {"name": glued}} if glued else {}
     return {"cell_type": "code", "metadata": {"tags": list(tags)}, "source": "x",
-            "outputs": [{"output_type": "display_data", "metadata": metadata, "data": {"text/html": one._repr_html_()}} for one in shown]}
+            "outputs": [{"output_type": "display_data", "metadata": metadata, "data": {"text/html": one._repr_html_()}}
+                        for one in objects]}
 
 
 def text(source):
@@ -36,16 +37,16 @@ def test_a_glued_figure_has_the_number_of_its_place_in_the_text():
 
 
 def test_tables_have_their_own_numbers_in_their_captions():
-    shown = html([code(table(), table(caption="Medians."), table(rows=12), DRAWN)])
-    assert '<caption><a class="lb-number" href="#table-1">Table 1</a>: some numbers</caption>' in shown[0]
-    assert '<caption><a class="lb-number" href="#table-2">Table 2</a>: Medians.</caption>' in shown[1]
-    assert "<summary>Table 3, 12 rows: some numbers</summary>" in shown[2] and 'id="table-3"' in shown[2]
-    assert ">Figure 1</a>" in shown[3]
+    outputs = html([code(table(), table(caption="Medians."), table(rows=12), DRAWN)])
+    assert '<caption><a class="lb-number" href="#table-1">Table 1</a>: some numbers</caption>' in outputs[0]
+    assert '<caption><a class="lb-number" href="#table-2">Table 2</a>: Medians.</caption>' in outputs[1]
+    assert "<summary>Table 3, 12 rows: some numbers</summary>" in outputs[2] and 'id="table-3"' in outputs[2]
+    assert ">Figure 1</a>" in outputs[3]
 
 
 def test_what_was_not_drawn_is_no_figure_and_verdicts_are_no_table():
-    shown = html([code(Picture((), "Not measured."), Verdicts("speed", []))])
-    assert not re.search(r"Figure \d|Table \d", "".join(shown))
+    outputs = html([code(Picture((), "Not measured."), Verdicts("speed", []))])
+    assert not re.search(r"Figure \d|Table \d", "".join(outputs))
 
 
 def test_text_of_figures_stays_as_it_was():

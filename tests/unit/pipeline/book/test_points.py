@@ -38,8 +38,8 @@ def test_there_are_not_too_many():
 
 def test_links_lead_to_the_pages_by_their_titles():
     assert points.links("cms", {}) == ""
-    told = points.links("cms", {"calls-ab.html": b"<html><head><title>calls: a &lt; b</title>"})
-    assert '<a href="../_static/points/cms/calls-ab.html">calls: a &lt; b</a>' in told
+    html = points.links("cms", {"calls-ab.html": b"<html><head><title>calls: a &lt; b</title>"})
+    assert '<a href="../_static/points/cms/calls-ab.html">calls: a &lt; b</a>' in html
 
 
 def test_published_and_failed_runs_have_none():

@@ -18,8 +18,8 @@ def record(name, **data):
     return {"output_type": "display_data", "metadata": {"scrapbook": {"name": name}}, "data": data}
 
 
-def number(name, words):
-    return record(name, **{"application/papermill.record/text/plain": [f"'{words}'"]})
+def number(name, value):
+    return record(name, **{"application/papermill.record/text/plain": [f"'{value}'"]})
 
 
 def notebook(source, *outputs, **cell):
@@ -49,8 +49,8 @@ def test_a_block_that_was_not_made_says_so():
 
 
 def test_a_figure_is_an_image_with_its_words_and_its_own_data():
-    shown = {"output_type": "display_data", "metadata": {}, "data": {"text/html": [DRAWN._repr_html_()]}}
-    made = portable(notebook("", shown))["cells"][1]["outputs"][0]["data"]["text/html"]
+    output = {"output_type": "display_data", "metadata": {}, "data": {"text/html": [DRAWN._repr_html_()]}}
+    made = portable(notebook("", output))["cells"][1]["outputs"][0]["data"]["text/html"]
     assert "<svg" not in made and 'alt="a &quot;line&quot; &amp; more"' in made and 'width="440"' in made
     drawing = ElementTree.fromstring(base64.b64decode(re.search(r"base64,([^\"]+)", made)[1]))
     assert drawing.tag == "{http://www.w3.org/2000/svg}svg" and drawing.get("viewBox") == "0 0 1 1"
@@ -58,8 +58,8 @@ def test_a_figure_is_an_image_with_its_words_and_its_own_data():
 
 def test_tables_stay_tables():
     table = figures.Table(("a", "b"), (("1", "2"),), label="some numbers")
-    shown = {"output_type": "display_data", "metadata": {}, "data": {"text/html": table._repr_html_()}}
-    made = portable(notebook("", shown))["cells"][1]["outputs"][0]["data"]["text/html"]
+    output = {"output_type": "display_data", "metadata": {}, "data": {"text/html": table._repr_html_()}}
+    made = portable(notebook("", output))["cells"][1]["outputs"][0]["data"]["text/html"]
     assert '<th scope="row">1</th>' in made and "Table 1: some numbers" in made
 
 
@@ -72,6 +72,6 @@ def test_neither_paths_nor_progress_of_the_run_stay():
 
 def test_the_page_itself_stays_as_it_was():
     before = notebook("{glue:text}`long`", number("long", "3 s"))
-    kept = copy.deepcopy(before)
+    copied = copy.deepcopy(before)
     portable(before)
-    assert before == kept
+    assert before == copied

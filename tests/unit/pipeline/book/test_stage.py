@@ -34,7 +34,7 @@ VERDICT = {"study": "cms", "id": "faster", "statement": "A is faster than B & C.
 
 @pytest.fixture
 def staged(book):
-    """(book, stage): stages afresh and tells the text of a staged file."""
+    """(book, text): stages afresh and returns the text of a staged file."""
     def text(name):
         return (stage.stage() / name).read_text()
     book.study("cms", "print(1)")
@@ -219,7 +219,7 @@ def test_a_page_opens_with_the_papers_claim_and_the_headline_verdicts(staged):
     book.write("data/papers/cms/paper.yml", "title: 題\nclaim: A < B.\nclaim_ja: AはBより速い。\n")
     book.write("build/claims/cms.json", json.dumps([VERDICT]))
     first = json.loads(text("notebooks/cms.ipynb"))["cells"][0]["source"]
-    order = [first.index(words) for words in ("# Stores", "A. Author", "A &lt; B.", "A is faster", "Of all calls")]
+    order = [first.index(part) for part in ("# Stores", "A. Author", "A &lt; B.", "A is faster", "Of all calls")]
     assert order == sorted(order) and ":description: A < B. Run again: 1 headline claim: 1 replicated." in first
     assert "1 headline claim: 1 replicated." in first and "1 of 1 judged claims are decided" in first
     assert "on Some CPU" in first and '<details lang="ja">' in first and "再現された1件" in first

@@ -32,7 +32,7 @@ def test_texts_have_the_measured_value_and_the_verdict_of_their_claims(study):
     assert "Of the 1 that are decided, 0 held and 1 did not." in page
 
 
-def test_what_was_not_measured_is_said_and_no_number(study):
+def test_what_was_not_measured_is_reported_and_no_number(study):
     study.write("data/papers/cms/findings.yml", LESSONS)
     page = what_held.page({"cms": [ROW | {"verdict": "not run", "n": 0, "measured": None}]})
     assert "(not measured)</a>" in page and "All decided claims of the papers held." in page

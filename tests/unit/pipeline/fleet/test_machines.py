@@ -1,4 +1,4 @@
-"""What is said of a fleet's machines, and which of them are prepared."""
+"""What is reported of a fleet's machines, and which of them are prepared."""
 
 from pathlib import PurePosixPath
 from types import SimpleNamespace

@@ -80,8 +80,8 @@ def test_a_record_of_before_the_job_comes_only_once_it_has_ended_well_without_a_
             records.write(key, pa.table({"seconds": [1.0]}), {"key": key}, {})
 
     def come(have):
-        said = on_machine.poll(FIRST, have)
-        return [one["key"] for one in said["records"]], have | {one["key"]: one["at"] for one in said["records"]}
+        reply = on_machine.poll(FIRST, have)
+        return [one["key"] for one in reply["records"]], have | {one["key"]: one["at"] for one in reply["records"]}
 
     write(older, newer)
     on_machine.start(of)

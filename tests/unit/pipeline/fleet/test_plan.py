@@ -36,20 +36,20 @@ def fleet(**studies) -> Fleet:
     return Fleet("rack", tuple(machines), file="fleet.yml")
 
 
-def said(of, **found) -> list[str]:
+def plan_lines(of, **found) -> list[str]:
     return list(plan.lines(of, {study: (jobs, [("ceiling", Point("own", "x", 0.0, 60.0))]) for study, jobs in found.items()}))
 
 
 def test_the_time_of_all_machines_stands_beside_that_of_one():
     jobs = [job(repeat=n, point_s=300.0, setup_s=0.0) for n in range(4)]        # 10 minutes each
-    head, study, longest, *_ = said(fleet(a=None, b=None), s=jobs)
+    head, study, longest, *_ = plan_lines(fleet(a=None, b=None), s=jobs)
     assert head == "fleet.yml: 2 machines, 8 points in 4 jobs to measure, about 21 min (one machine: 41 min)"
     assert "s: 8 points in 4 jobs, 41 min of one machine, and each machine 1 point for itself" in study
     assert "10 min; no number of machines is faster" in longest
 
 
 def test_a_study_that_no_machine_may_measure_is_named():
-    found = said(fleet(a=frozenset({"other"})), s=[job()])
+    found = plan_lines(fleet(a=frozenset({"other"})), s=[job()])
     assert "  s: no machine of the file may measure it (`studies`)" in found
 
 
@@ -63,10 +63,10 @@ def test_what_some_machine_has_measured_is_not_planned_again(monkeypatch, tmp_pa
     assert plan.unmeasured("s", SimpleNamespace(total=20), "quick")[1] is None
 
 
-@pytest.mark.parametrize("words, why", [
+@pytest.mark.parametrize("args, why", [
     (["--cluster", "rack"], "the number of machines of a cluster"), (["--fleet", "f.yml", "--until-decided"], "the number of repeats")])
-def test_what_has_no_plan_says_so(book, capsys, words, why):
-    assert main(["run", *words, "--dry-run"]) == 2
+def test_what_has_no_plan_says_so(book, capsys, args, why):
+    assert main(["run", *args, "--dry-run"]) == 2
     assert why in capsys.readouterr().err
 
 

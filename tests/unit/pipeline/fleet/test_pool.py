@@ -56,12 +56,12 @@ class Run:
     """A pool over machines, stepped a second at a time. client: of engines that may go."""
 
     def __init__(self, folder, machines, given=None, own=(), until=None, clock=None, client=None, restricted=None):
-        self.clock, self.said = clock or Clock(), []
+        self.clock, self.messages = clock or Clock(), []
         self.machines = {name: Machine(self.clock, folder, name, **more) for name, more in machines.items()}
         self.home = Home("fleet-test")
         self.client = client and client(self.machines.values())
         self.pool = Pool(engines.Engines(self.client) if client else Engines(self.machines.values()), self.home,
-                         lambda name: "environments/local.yml", self.said.append, PATIENCE_S, ["s"],
+                         lambda name: "environments/local.yml", self.messages.append, PATIENCE_S, ["s"],
                          restricted=restricted, clock=self.clock)
         fits = lambda name, about: None if about["studies"]["s"]["code"] == "same" else "other code"  # noqa: E731
         self.batch = self.pool.submit(Batch("s", given or jobs(), list(own), Needs({}, {}, fits, until)))
@@ -105,8 +105,8 @@ def test_a_point_that_a_machine_measures_again_comes_home_again(records):
     again = [machine._record("e", key(1, 0))]
 
     def poll_and_once_more(id, have):
-        said = poll(id, have)
-        return said | {"records": said["records"] + [again.pop() for _ in again[:key(1, 0) in have]]}
+        reply = poll(id, have)
+        return reply | {"records": reply["records"] + [again.pop() for _ in again[:key(1, 0) in have]]}
 
     machine.poll = poll_and_once_more
     run.on()
@@ -130,7 +130,7 @@ def test_a_machine_that_is_lost_and_back_goes_on_and_its_lab_was_cleaned(records
     assert run.home_keys() == ALL and run.machines["a"].cleaned == 2
     assert set(Counter(run.machines["a"].measured).values()) == {1}, "what it had measured is not measured again"
     assert all(len(each) == 1 for each in run.machines_of_repeats().values())
-    assert any("a is lost" in line for line in run.said) and "a is back" in run.said
+    assert any("a is lost" in line for line in run.messages) and "a is back" in run.messages
 
 
 def test_what_a_machine_had_begun_that_never_comes_back_is_measured_whole_by_another(records):
@@ -150,18 +150,18 @@ def test_a_short_cut_of_the_network_loses_nothing(records):
     run.machines["a"].up = True
     run.on()
     assert set(Counter(run.machines["a"].measured).values()) == {1} and run.home_keys() == ALL
-    assert not any("lost" in line for line in run.said)
+    assert not any("lost" in line for line in run.messages)
 
 
 def test_a_machine_whose_disk_fills_is_set_aside_and_another_measures_its_job(records):
     run = Run(records, {"a": {"full_after": 1}, "b": {}}).on()
     assert run.home_keys() == ALL and not run.batch.failed
-    assert any(line.startswith("a gets nothing more to measure: the disk is full") for line in run.said)
+    assert any(line.startswith("a gets nothing more to measure: the disk is full") for line in run.messages)
 
 
 def test_a_damaged_record_is_refused_and_measured_again(records):
     run = Run(records, {"a": {"broken": True}}).on()
-    assert any("came damaged" in line for line in run.said)
+    assert any("came damaged" in line for line in run.messages)
     assert not list((records / "records").rglob("*.tmp*"))
     assert run.home_keys() == ALL
 
@@ -169,7 +169,7 @@ def test_a_damaged_record_is_refused_and_measured_again(records):
 def test_a_machine_of_other_code_measures_nothing(records):
     run = Run(records, {"a": {"code": "other"}, "b": {}}).on()
     assert run.machines["a"].measured == [] and run.home_keys() == ALL
-    assert "a does not measure s: other code" in run.said
+    assert "a does not measure s: other code" in run.messages
 
 
 def test_where_no_machine_may_measure_it_the_study_does_not_wait_for_ever(records):
@@ -221,15 +221,15 @@ def test_a_stop_reaches_every_machine_also_one_whose_engine_has_gone_and_comes_b
     assert gone.job["stopped"] and run.pool.at_work() == [] and run.batch.done.is_set()
 
 
-def test_a_stop_is_told_once_and_interrupts_no_answer(records):
+def test_a_stop_is_sent_once_and_interrupts_no_answer(records):
     run = Run(records, {"a": {}})
     run.on(until=lambda: len(run.home_keys()) == 1)
-    call, told, stop = run.pool.talks["a"].call, [], run.machines["a"].stop
-    run.machines["a"].stop = lambda id: told.append(id) or stop(id)
+    call, stopped, stop = run.pool.talks["a"].call, [], run.machines["a"].stop
+    run.machines["a"].stop = lambda id: stopped.append(id) or stop(id)
     run.pool.stop()
     assert run.pool.talks["a"].call is call
     run.on(seconds=20)
-    assert told == [run.machines["a"].job["id"]] and run.batch.done.is_set()
+    assert stopped == [run.machines["a"].job["id"]] and run.batch.done.is_set()
 
 
 def test_after_a_stop_nobody_waits_for_a_machine_that_is_lost(records):
@@ -254,7 +254,7 @@ def test_a_machine_whose_engine_goes_while_it_is_greeted_is_greeted_again(record
     assert not machine.up
     machine.clean, machine.up = clean, True
     run.on()
-    assert run.home_keys() == ALL and not any("lost" in line for line in run.said)
+    assert run.home_keys() == ALL and not any("lost" in line for line in run.messages)
 
 
 def test_the_time_left_is_that_of_what_is_not_home(records):

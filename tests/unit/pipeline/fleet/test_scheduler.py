@@ -148,10 +148,10 @@ def test_a_full_machine_is_put_aside_and_its_job_is_not_to_blame():
 def test_each_machine_measures_its_own_ceilings_once_and_one_set_of_records_is_kept():
     ceiling = Point("ceiling", "c", 1.0, 30.0)
     of = scheduler([job(repeat=n) for n in (1, 2, 3)], own={"s": [("ceilings", ceiling)]})
-    for name, kept in (("a", True), ("b", False)):
+    for name, expected in (("a", True), ("b", False)):
         of.next(name)
         assert of.machines[name].own_left == (ceiling,)
-        assert of.came(name, "s", "ceilings", "ceiling") is kept
+        assert of.came(name, "s", "ceilings", "ceiling") is expected
     measure(of, "a")
     of.ended("a")
     of.next("a")

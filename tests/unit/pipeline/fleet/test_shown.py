@@ -15,8 +15,9 @@ def pool():
     of.next("a")
     of.put_aside("c", "its disk is full")
     of.lose("b")
-    said = {"done": 2, "total": 5, "left_s": 90.0}
-    return SimpleNamespace(scheduler=of, talks={name: SimpleNamespace(said=said if name == "a" else {}) for name in "abc"})
+    answer = {"done": 2, "total": 5, "left_s": 90.0}
+    return SimpleNamespace(scheduler=of, talks={
+        name: SimpleNamespace(said=answer if name == "a" else {}) for name in "abc"})
 
 
 def test_each_machine_has_a_line():
@@ -28,7 +29,7 @@ def test_the_state_is_one_line_with_the_time_left():
     assert shown.state(pool(), 60.0).startswith("1 of 3 machines measure, 1 lost, 1 set aside  2 jobs wait  about 1 min left")
 
 
-def test_without_a_machine_no_time_is_said():
+def test_without_a_machine_no_time_is_reported():
     of = pool()
     of.scheduler.lose("a")
     assert shown.state(of, shown.left_s(of)) == "0 of 3 machines measure, 2 lost, 1 set aside  3 jobs wait"

@@ -45,12 +45,13 @@ def test_a_second_signal_ends_it_at_once(orders):
 
 def test_what_a_job_starts_does_not_keep_its_lock(tmp_path, monkeypatch):
     (tmp_path / "job.json").write_text(json.dumps({"patience_s": 60}))
-    lock, kept = os.open(tmp_path / "lock", os.O_CREAT | os.O_RDWR), []
+    lock, inheritable = os.open(tmp_path / "lock", os.O_CREAT | os.O_RDWR), []
     os.set_inheritable(lock, True)      # as a process gets it that was given it
     monkeypatch.setattr(worker, "signal", SimpleNamespace(SIGINT=2, SIGTERM=15, signal=lambda *_: None))
-    monkeypatch.setattr(worker, "_measure", lambda *_: kept.append(os.get_inheritable(lock)) or ("ok", None))
+    monkeypatch.setattr(worker, "_measure", lambda *_: inheritable.append(os.get_inheritable(lock)) or ("ok", None))
     try:
         assert worker.main(str(tmp_path), str(lock)) == 0
     finally:
         os.close(lock)
-    assert kept == [False] and json.loads((tmp_path / "state.json").read_text()) == {"state": "ok", "error": None}
+    assert inheritable == [False]
+    assert json.loads((tmp_path / "state.json").read_text()) == {"state": "ok", "error": None}

@@ -21,18 +21,18 @@ def test_repeats_of_a_further_run_are_added_behind_the_published_ones(full, make
     study, speed = make(repeats=2, setup={"system": ["a", "b"]}, vary={"clients": [2, 70]})
     measure(study, speed, lambda p: 0.03 if p.system == "a" else 0.01)
     study.complete()
-    said = []
-    publish.export(study, add=True, tell=said.append)
+    messages = []
+    publish.export(study, add=True, tell=messages.append)
     after = published.rows("demo", HERE, "speed")
-    assert said == ["speed: repeats 1 to 3 as published, 4 to 5 added"]
+    assert messages == ["speed: repeats 1 to 3 as published, 4 to 5 added"]
     assert sorted(set(after["repeat"])) == [1, 2, 3, 4, 5] and after["point"].is_unique
     shared = [name for name in before if name not in ("over", "facts")]
     pd.testing.assert_frame_equal(after[:12][shared], before[shared], check_dtype=False)
     assert published.read_run("demo")["experiments"]["speed"]["points"] == 20
     slower, = published_verdicts.verdicts("demo", HERE)
     assert slower["n"] == 5
-    publish.export(study, add=True, tell=said.append)
-    assert len(published.rows("demo", HERE, "speed")) == 20 and len(said) == 1, "the same run twice"
+    publish.export(study, add=True, tell=messages.append)
+    assert len(published.rows("demo", HERE, "speed")) == 20 and len(messages) == 1, "the same run twice"
 
 
 def test_the_rest_of_a_repeat_that_is_published_in_part_gets_its_number(full, make, measure, root, monkeypatch):
@@ -43,13 +43,14 @@ def test_the_rest_of_a_repeat_that_is_published_in_part_gets_its_number(full, ma
     study, speed = make(repeats=3, setup={"system": ["a", "b"]}, vary={"clients": [2, 70]})
     measure(study, speed)
     study.complete()
-    grid, said = study.records("speed").folder / "full.grid", []
+    grid, messages = study.records("speed").folder / "full.grid", []
     grid.write_text(grid_text([p.key for p in speed.points() if p.repeat < 2 or (p.repeat == 2 and p.system == "a")]))
-    publish.export(study, add=True, tell=said.append)
+    publish.export(study, add=True, tell=messages.append)
     study.run.write_grids()
-    publish.export(study, add=True, tell=said.append)
-    assert said == ["speed: repeats 1 to 3 as published, 4 to 5 added", "speed: repeats 1 to 5 as published, 6 to 6 added",
-                    "speed: points added to the published repeats 5"]
+    publish.export(study, add=True, tell=messages.append)
+    assert messages == ["speed: repeats 1 to 3 as published, 4 to 5 added",
+                        "speed: repeats 1 to 5 as published, 6 to 6 added",
+                        "speed: points added to the published repeats 5"]
     after = published.rows("demo", HERE, "speed")
     assert after.groupby("repeat").size().tolist() == [4] * 6 and after["point"].is_unique
     assert not after.duplicated(["system", "clients", "repeat"]).any()
@@ -91,10 +92,10 @@ def test_repeats_that_were_measured_before_a_change_are_not_added(full, make, me
     study, speed = make(repeats=2, **grid)
     assert len(measure(study, speed)) == 4, "a full run leaves points of earlier code"
     study.complete()
-    said = []
-    publish.export(study, add=True, tell=said.append)
-    assert said == ["speed: 1 repeat measured before a change stays out (code)",
-                    "speed: repeats 1 to 3 as published, 4 to 4 added"]
+    messages = []
+    publish.export(study, add=True, tell=messages.append)
+    assert messages == ["speed: 1 repeat measured before a change stays out (code)",
+                        "speed: repeats 1 to 3 as published, 4 to 4 added"]
     after = published.rows("demo", HERE, "speed")
     assert len(after) == 16 and not after["stale"].any()
 
@@ -136,19 +137,19 @@ def test_points_that_stayed_while_the_versions_changed_are_stale_and_get_no_more
         publish.export(study, add=True)
 
 
-@pytest.mark.parametrize("vary, words, added", [
+@pytest.mark.parametrize("vary, message, added", [
     ({"clients": [2, 70], "further": [1]}, "kept as it is published, since this run has other parameters (further)", 0),
     ({"clients": [80, 90]}, "points at settings that are not published stay out (clients 80, clients 90)", 0),
     ({"clients": [2, 80]}, "points at settings that are not published stay out (clients 80)", 4)])
-def test_points_of_another_design_are_not_added(full, make, measure, root, monkeypatch, vary, words, added):
+def test_points_of_another_design_are_not_added(full, make, measure, root, monkeypatch, vary, message, added):
     publish.export(full[0])
-    before, said = published.rows("demo", HERE, "speed"), []
+    before, messages = published.rows("demo", HERE, "speed"), []
     monkeypatch.setenv("LABBOOK_RECORDS", str(root / "new records"))
     study, speed = make(repeats=2, setup={"system": ["a", "b"]}, vary=vary)
     measure(study, speed)
     study.complete()
-    publish.export(study, add=True, tell=said.append)
+    publish.export(study, add=True, tell=messages.append)
     after = published.rows("demo", HERE, "speed")
-    assert said[0] == f"speed: {words}" and len(after) == len(before) + added
+    assert messages[0] == f"speed: {message}" and len(after) == len(before) + added
     shared = [name for name in before if name not in ("over", "facts")]
     pd.testing.assert_frame_equal(after[:len(before)][shared], before[shared], check_dtype=False)

@@ -81,12 +81,12 @@ def test_a_side_is_a_run_a_published_set_a_file_or_a_folder(sides):
     assert compare.load(str(other), ["another"]) == {} and compare.load("published", ["demo"]) == {}
 
 
-@pytest.mark.parametrize("name, words", [
+@pytest.mark.parametrize("name, message", [
     ("gone", "quick, published"), ("published:vax", "no published set of the machine 'vax'"),
     ("_toc.yml", "not a file of verdicts"), ("environments", "no verdicts in this folder")])
-def test_a_side_that_is_none_is_an_input_error(sides, name, words, monkeypatch):
+def test_a_side_that_is_none_is_an_input_error(sides, name, message, monkeypatch):
     monkeypatch.chdir(sides[0])
-    with pytest.raises(InputError, match=words):
+    with pytest.raises(InputError, match=message):
         compare.load(name, ["demo"])
 
 

@@ -26,9 +26,10 @@ def test_an_experiment_measured_in_part_keeps_what_was_published(full, make, mea
     study, speed = make(repeats=2, setup={"system": ["a", "b"]}, vary={"clients": [2, 70]})
     measure(study, speed)
     study.complete()
-    told = []
-    assert publish.export(study, values={"speed": {"repeats": 2}}, tell=told.append) == []
-    assert told == ["speed: kept as it is published, since this run has fewer repeats of 4 of its 4 settings, which have 3"]
+    messages = []
+    assert publish.export(study, values={"speed": {"repeats": 2}}, tell=messages.append) == []
+    assert messages == [
+        "speed: kept as it is published, since this run has fewer repeats of 4 of its 4 settings, which have 3"]
     assert published.points("demo", HERE) == 12
     assert published.read_run("demo")["parameters"] == {"speed": {"repeats": 3}}
     publish.export(study, replace=["speed"])
@@ -54,9 +55,10 @@ def test_an_experiment_without_one_of_the_published_settings_keeps_what_was_publ
     study, speed = make(repeats=3, setup={"system": ["a", "b"]}, vary={"clients": [2]})
     measure(study, speed)
     study.complete()
-    told = []
-    assert publish.export(study, tell=told.append) == [] and published.points("demo", HERE) == 12
-    assert told == ["speed: kept as it is published, since this run has fewer repeats of 2 of its 4 settings, which have 3"]
+    messages = []
+    assert publish.export(study, tell=messages.append) == [] and published.points("demo", HERE) == 12
+    assert messages == [
+        "speed: kept as it is published, since this run has fewer repeats of 2 of its 4 settings, which have 3"]
 
 
 def test_an_experiment_with_as_many_repeats_of_further_settings_is_replaced(full, make, measure):
@@ -64,9 +66,9 @@ def test_an_experiment_with_as_many_repeats_of_further_settings_is_replaced(full
     study, speed = make(repeats=3, setup={"system": ["a", "b"]}, vary={"clients": [2, 30, 70]})
     measure(study, speed)
     study.complete()
-    told = []
-    publish.export(study, tell=told.append)
-    assert told == [] and published.points("demo", HERE) == 18
+    messages = []
+    publish.export(study, tell=messages.append)
+    assert messages == [] and published.points("demo", HERE) == 18
 
 
 def test_what_is_kept_of_other_code_is_marked_so(full, make, measure, monkeypatch):
@@ -78,9 +80,9 @@ def test_what_is_kept_of_other_code_is_marked_so(full, make, measure, monkeypatc
     other = study.experiment("other", setup={"system": ["a"]}, repeats=1)
     measure(study, other)
     study.complete()
-    told = []
-    publish.export(study, tell=told.append)
-    assert told == ["speed: kept as it is published by earlier code, since this run did not measure it"]
+    messages = []
+    publish.export(study, tell=messages.append)
+    assert messages == ["speed: kept as it is published by earlier code, since this run did not measure it"]
     assert published.rows("demo", HERE, "speed")["stale"].all() and not published.rows("demo", HERE, "other")["stale"].any()
 
 

@@ -39,12 +39,12 @@ def test_a_run_that_measured_has_its_own_verdict(published_study):
     assert (one["beside"]["verdict"], one["beside"]["set"]) == (rules.REPLICATED, HERE)
 
 
-@pytest.mark.parametrize("own, published, words", [
+@pytest.mark.parametrize("own, published, expected", [
     (rules.REPLICATED, rules.REPLICATED, "agrees"), (rules.NOT_REPLICATED, rules.REPLICATED, "disagrees"),
     (rules.OPEN, rules.REPLICATED, "not decided here"), (rules.REPLICATED, rules.OPEN, "decided here only"),
     (rules.OPEN, rules.OPEN, "open in both")])
-def test_a_row_says_whether_the_published_verdict_agrees(own, published, words):
-    assert outcomes.agreement(own, published) == words
+def test_a_row_says_whether_the_published_verdict_agrees(own, published, expected):
+    assert outcomes.agreement(own, published) == expected
 
 
 def test_the_page_of_a_run_that_measured_nothing_shows_the_published_verdict(published_study, make, monkeypatch, root):
@@ -52,8 +52,8 @@ def test_the_page_of_a_run_that_measured_nothing_shows_the_published_verdict(pub
     study, _ = make()
     judged = study.judge("slower")
     assert judged.verdict == rules.NOT_RUN and judged.published["verdict"] == rules.REPLICATED
-    shown = judged._repr_html_()
-    assert "not run" in shown and "replicated, 20" in shown
+    html = judged._repr_html_()
+    assert "not run" in html and "replicated, 20" in html
     assert judged.published["link"] == published_verdicts.address("demo", HERE)
     assert "." not in published_verdicts.anchor("demo", HERE)
     from labbook.claims.verdict import Verdicts
@@ -61,11 +61,11 @@ def test_the_page_of_a_run_that_measured_nothing_shows_the_published_verdict(pub
     assert judged.published["link"] in Verdicts("speed", [judged])._repr_html_()
 
 
-@pytest.mark.parametrize("machines, words", [
+@pytest.mark.parametrize("machines, expected", [
     ({}, ""), ({"x": "open"}, "1 machine"), ({"x": "replicated", "y": "replicated"}, "2 machines: replicated"),
     ({"x": "open", "y": "replicated", "z": "replicated"}, "3 machines: 2 replicated, 1 open")])
-def test_a_row_says_on_how_many_machines_and_how(machines, words):
-    assert outcomes.machines_words(machines) == words
+def test_a_row_says_on_how_many_machines_and_how(machines, expected):
+    assert outcomes.machines_words(machines) == expected
 
 
 def test_counts_are_in_order_and_verdicts_of_earlier_versions_are_open():

@@ -91,7 +91,7 @@ def test_only_what_the_profile_stood_on_is_published(full):
     assert set(frame["clients"]) == {1, 2}
 
 
-def test_nothing_to_publish_is_said(make, measure):
+def test_nothing_to_publish_is_reported(make, measure):
     study, speed = make()
     with pytest.raises(InputError, match="no complete run"):
         publish.export(study)
@@ -123,7 +123,7 @@ def test_what_was_carried_over_keeps_its_reason_beside_added_repeats_and_not_whe
     assert published.reason("demo", HERE) == "published from the records of a run"
 
 
-def test_an_unknown_experiment_to_replace_is_said(full):
+def test_an_unknown_experiment_to_replace_is_reported(full):
     with pytest.raises(InputError, match="no experiment 'sped' in this run.*speed"):
         publish.export(full[0], replace=["sped"])
 
@@ -146,13 +146,13 @@ def with_another(full, make, measure):
 
 def test_an_experiment_that_the_notebook_has_no_more_is_taken_out(with_another):
     """Its list of points had been read for ever, and its lost records had kept all others from being published."""
-    said = []
-    publish.export(with_another, tell=said.append)
-    assert said == ["slower: taken out of what is published, since the run's notebook has no such experiment"]
+    messages = []
+    publish.export(with_another, tell=messages.append)
+    assert messages == ["slower: taken out of what is published, since the run's notebook has no such experiment"]
     assert published.experiments("demo") == list(published.read_run("demo")["experiments"]) == ["speed"]
-    said.clear()
-    publish.export(with_another, tell=said.append)
-    assert said == []
+    messages.clear()
+    publish.export(with_another, tell=messages.append)
+    assert messages == []
 
 
 def test_without_a_list_of_the_runs_experiments_all_that_have_points_are_read(with_another):
@@ -220,31 +220,31 @@ def test_what_is_published_is_of_the_hosts_of_that_run(book, monkeypatch):
     assert publish.publish("wan")[0] == "rack.yml"
 
 
-@pytest.mark.parametrize("words, profile, replace, add", [
+@pytest.mark.parametrize("args, profile, replace, add", [
     ([], "full", [], False),
     (["--profile", "quick"], "quick", [], False),
     (["--replace", "speed", "--replace", "slower"], "full", ["speed", "slower"], False),
     (["--add"], "full", [], True)])
-def test_what_is_asked_on_the_command_line_is_handed_on(book, monkeypatch, capsys, words, profile, replace, add):
+def test_what_is_asked_on_the_command_line_is_handed_on(book, monkeypatch, capsys, args, profile, replace, add):
     def export(study, *given):
-        told = dict(zip(("profile", "values", "replace", "tell", "add"), given, strict=True))
+        options = dict(zip(("profile", "values", "replace", "tell", "add"), given, strict=True))
         assert study.name == "demo"
-        told["tell"]("speed: kept")
-        return [{name: told[name] for name in ("profile", "replace", "add")}]
+        options["tell"]("speed: kept")
+        return [{name: options[name] for name in ("profile", "replace", "add")}]
 
     book.study("demo", "1")
     book.write("data/papers/demo/claims.yml", "[]")
     monkeypatch.setattr(publish, "export", export)
-    assert cli.main(["publish", "demo", *words]) == 0
-    said = capsys.readouterr()
-    assert said.out == f"{dict(profile=profile, replace=replace, add=add)}\n" and said.err == "speed: kept\n"
+    assert cli.main(["publish", "demo", *args]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == f"{dict(profile=profile, replace=replace, add=add)}\n" and printed.err == "speed: kept\n"
 
 
 def test_publishing_judging_and_carrying_over_print_the_files_that_they_write(full, root, capsys):
     folder = root / "data/published/demo" / HERE
 
-    def files(*words):
-        assert cli.main(["publish", "demo", *words]) == 0
+    def files(*args):
+        assert cli.main(["publish", "demo", *args]) == 0
         return capsys.readouterr().out.split()
 
     every = {folder / name for name in ("speed.parquet", "fingerprint.json", "run.json", "claims.json")}

@@ -56,8 +56,8 @@ def test_what_is_decided_gets_no_further_repeats_and_the_page_is_made(asked, cap
     note = pages.note("asked")
     assert (note["state"], note["board"]["decided"], note["board"]["asked"]) == ("ok", 3, 4)
     assert note["points"] == {"done": 50, "total": 50, "measured": 50, "failed": 0}
-    told = capsys.readouterr().err
-    assert "3 of 4 claims decided" in told and "left out: elsewhere, this profile has no point of it" in told
+    output = capsys.readouterr().err
+    assert "3 of 4 claims decided" in output and "left out: elsewhere, this profile has no point of it" in output
     assert "'speed': 36" in asked.printed("asked")
 
     before = asked_book.measured(asked)
@@ -71,10 +71,10 @@ QUICK = "quick: {claims: headline, seconds: 3000}\n"
 def test_the_quick_profile_asks_what_lab_yml_says(book, capsys):
     asked_book.write(book, asked_book.LAB + QUICK)
     assert plan.plan([], run.Asked()) == 0
-    told = capsys.readouterr().out
-    assert "repeats until 1 headline claims have a verdict; 0 have one" in told
-    assert "quick profile: 14 points to measure, about " in told and ", time limit 50 min" in told
-    assert "  open: clear\n" in told and asked_book.measured(book) == []
+    output = capsys.readouterr().out
+    assert "repeats until 1 headline claims have a verdict; 0 have one" in output
+    assert "quick profile: 14 points to measure, about " in output and ", time limit 50 min" in output
+    assert "  open: clear\n" in output and asked_book.measured(book) == []
     assert plan.plan([], run.Asked(), verbose=True) == 0
     assert "open: clear, 0 repeats, not judged yet, about " in capsys.readouterr().out
 
@@ -149,12 +149,12 @@ def test_a_fleet_asks_for_as_long_as_one_machine_would(monkeypatch):
     assert seen == [1180.0, 1180.0]
 
 
-@pytest.mark.parametrize("quick, said", [
+@pytest.mark.parametrize("quick, message", [
     ("{claims: mine, seconds: 180}", "quick.claims.*headline, paper, all"), ("{claims: all}", "quick.*seconds"),
     ("{claims: all, seconds: 0}", "quick.seconds.*above 0"), ("{claims: all, seconds: 9, hours: 1}", "quick.*hours")])
-def test_a_wrong_key_of_quick_is_named(book, quick, said):
+def test_a_wrong_key_of_quick_is_named(book, quick, message):
     asked_book.write(book, asked_book.LAB + f"quick: {quick}\n")
-    with pytest.raises(InputError, match=rf"lab.yml: {said}"):
+    with pytest.raises(InputError, match=rf"lab.yml: {message}"):
         run.run([], run.Asked())
 
 
@@ -189,12 +189,13 @@ def test_progress_is_the_board(book, capsys):
         "open: wide, 9 repeats, may need more than the last look, about 15 min, longer than the time limit"]
 
 
-@pytest.mark.parametrize("repeats, needed, words", [
+@pytest.mark.parametrize("repeats, needed, state", [
     (0, None, "not judged yet"), (3, 60, "judged after 6"), (3, None, "judged after 6"),
     (6, 12, "needs about 12 repeats"), (9, None, "may need more than the last look")])
-def test_what_is_said_of_an_open_claim_is_what_its_time_is_for(repeats, needed, words):
+def test_what_is_reported_of_an_open_claim_is_what_its_time_is_for(repeats, needed, state):
     one = {"id": "noisy", "repeats": repeats, "needed": needed, "seconds": 90, "late": False}
-    assert asking.open_lines({"open": [one], "closed": []}) == [f"open: noisy, {repeats} repeats, {words}, about 1 min 30 s"]
+    assert asking.open_lines({"open": [one], "closed": []}) == [
+        f"open: noisy, {repeats} repeats, {state}, about 1 min 30 s"]
 
 
 def test_the_number_of_points_is_right_from_the_start(book, monkeypatch):

@@ -23,54 +23,55 @@ raise Stopped("only the plan was asked for")
 
 
 @pytest.fixture(autouse=True)
-def lacking(monkeypatch):
+def missing(monkeypatch):
     """What this machine lacks of the kernel's features."""
     found = []
     monkeypatch.setattr(doctor, "lacking_features", lambda study: found)
     return found
 
 
-@pytest.mark.parametrize("seconds, said", [
+@pytest.mark.parametrize("seconds, expected", [
     (None, "about 2 min, from the study's lab.yml"),
     (90, "about 1 min 30 s, from points measured before")])
-def test_a_plan_lists_points_time_needs_and_what_root_does(book, capsys, monkeypatch, seconds, said):
+def test_a_plan_lists_points_time_needs_and_what_root_does(book, capsys, monkeypatch, seconds, expected):
     monkeypatch.setattr(asking, "PAGE_ROUNDS", 0)
     book.study("wan", PLANS.format(seconds=seconds))
     book.write("data/papers/wan/lab.yml", LAB)
     assert plan.plan([], run.Asked()) == 0
-    told, progress = capsys.readouterr()
-    assert told.startswith(f"wan, quick profile: 1 point to measure, {said}\n")
-    assert "response: 4 points, 3 measured, 1 to do" in told and "as root: control group of 2 hosts: cores, memory" in told
+    output, progress = capsys.readouterr()
+    assert output.startswith(f"wan, quick profile: 1 point to measure, {expected}\n")
+    assert "response: 4 points, 3 measured, 1 to do" in output
+    assert "as root: control group of 2 hosts: cores, memory" in output
     assert progress == "wan: looking what there is to measure (1 of 1)\n"
-    assert "memory: 2 GB, disk: 1 GB" in told
+    assert "memory: 2 GB, disk: 1 GB" in output
     assert pages.note("wan") == {} and not list((book.root / "build/pages").glob("*.ipynb"))
 
 
-@pytest.mark.parametrize("look_s, said", [
+@pytest.mark.parametrize("look_s, expected", [
     (900, "about 15 min; with further repeats about 1 h 24 min in all, time limit 2 h 00 min"),
     (5000, "about 1 h 24 min, time limit 2 h 00 min"), (None, "about 1 h 24 min, time limit 2 h 00 min")])
-def test_a_plan_tells_the_next_points_from_all_that_may_follow(look_s, said):
+def test_a_plan_tells_the_next_points_from_all_that_may_follow(look_s, expected):
     one = plan.Plan("wan", 9, 5040, 7200, "", [], look_s)
-    assert one.time() == said
+    assert one.time() == expected
 
 
-def test_a_plan_tells_what_a_run_would_be_refused_for(book, capsys, lacking):
+def test_a_plan_tells_what_a_run_would_be_refused_for(book, capsys, missing):
     book.study("wan", PLANS.format(seconds=1))
     book.write("data/papers/wan/lab.yml", LAB)
-    lacking.append(doctor.Finding("", "fuse", False, "a file system of a program is mounted",
+    missing.append(doctor.Finding("", "fuse", False, "a file system of a program is mounted",
                                   "no /dev/fuse", "Type: modprobe fuse", ("wan",)))
     assert plan.plan([], run.Asked()) == 0
     assert "missing: fuse (no /dev/fuse)" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("options, said", [
+@pytest.mark.parametrize("options, text", [
     ({}, "its page is up to date"), ({"force": True}, "1 point to measure"), ({"remeasure": True}, "1 point to measure")])
-def test_a_page_that_is_made_again_is_planned_whether_it_is_up_to_date_or_not(book, capsys, monkeypatch, options, said):
+def test_a_page_that_is_made_again_is_planned_whether_it_is_up_to_date_or_not(book, capsys, monkeypatch, options, text):
     book.study("wan", PLANS.format(seconds=1))
     book.write("data/papers/wan/lab.yml", LAB)
     monkeypatch.setattr(run, "is_current", lambda *_: True)
     assert plan.plan([], run.Asked(**options)) == 0
-    assert capsys.readouterr().out.startswith(f"wan, quick profile: {said}")
+    assert capsys.readouterr().out.startswith(f"wan, quick profile: {text}")
 
 
 def test_a_notebook_that_fails_has_no_plan(book, capsys):
@@ -85,13 +86,13 @@ def test_several_studies_have_a_total_at_the_top(book, capsys, monkeypatch):
         book.study(study, PLANS.format(seconds=seconds))
         book.write(f"data/papers/{study}/lab.yml", LAB if seconds else LAB.replace(", minutes: {quick: 8}", ""))
     assert plan.plan([], run.Asked(), verbose=True) == 0
-    told = capsys.readouterr().out.splitlines()
-    assert told[:4] == [
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:4] == [
         "3 studies, quick profile: 3 points to measure, about 5 min; unknown: wan",
         "  one: 1 point to measure, about 1 min, from points measured before",
         "  two: 1 point to measure, about 4 min, from points measured before",
         "  wan: 1 point to measure, time unknown"]
-    assert told.count("  as root: control group of db1: cores, memory") == 3
+    assert lines.count("  as root: control group of db1: cores, memory") == 3
 
 
 def test_what_is_not_known_of_one_experiment_is_its_share_of_lab_yml(book, capsys, monkeypatch):

@@ -53,9 +53,9 @@ class Simulated:
         self.judge(planned.claims)
 
     def judge(self, claims):
-        asked = set(claims)
+        ids = set(claims)
         for one in self.claims:
-            if one["id"] in asked and self.repeats(one):
+            if one["id"] in ids and self.repeats(one):
                 found = by_median(self.numbers[one["id"]][:self.repeats(one)], 1.0, math.inf, "times")
                 one.update(verdict=found.verdict, needed=found.repeats_needed)
 
@@ -100,32 +100,34 @@ def test_every_claim_is_asked_until_it_is_decided_or_the_looks_end():
 
 
 def test_the_time_of_all_is_known_from_the_start():
-    told, took = [], []
+    estimated, took = [], []
     for seed in range(40):
         lab = Simulated(seed)
-        told.append(lab.run().total_s)
+        estimated.append(lab.run().total_s)
         took.append(lab.seconds)
-    assert sum(told) == pytest.approx(sum(took), rel=0.25)
-    apart = sorted(abs(a / b - 1) for a, b in zip(told, took))
+    assert sum(estimated) == pytest.approx(sum(took), rel=0.25)
+    apart = sorted(abs(a / b - 1) for a, b in zip(estimated, took))
     assert apart[len(apart) // 2] < 0.25
 
 
 def test_the_time_of_each_experiment_is_known_from_the_start():
-    told, took = {}, {}
+    estimated, took = {}, {}
     for seed in range(40):
         lab = Simulated(seed)
         for name, seconds in lab.run(round_s=0.0).experiments.items():
-            told.setdefault(name, []).append(seconds)
+            estimated.setdefault(name, []).append(seconds)
             took.setdefault(name, []).append(lab.spent(name))
-    for name in told:
-        assert sum(told[name]) == pytest.approx(sum(took[name]), rel=0.25), name
+    for name in estimated:
+        assert sum(estimated[name]) == pytest.approx(sum(took[name]), rel=0.25), name
 
 
 def test_the_points_of_the_next_looks_are_counted_once_with_their_set_ups():
-    asked = survey(("x", "a", "open", 9), ("y", "a", "open", 9), ("z", "b", "replicated", None), a=(6, 10), b=(6, 10))
-    asked["experiments"]["a"]["setup_s"] = 5.0
-    asked["unread"] = {"ceiling": {"left": 2, "declared": 2, "seconds": 4.0}, "seek": {"left": 1, "declared": 1, "seconds": None}}
-    assert planner.next_look(asked, LOOKS, default_s=7.0) == (3 + 3, 3 * (10 + 5.0) + 4.0 + 7.0)
+    surveyed = survey(("x", "a", "open", 9), ("y", "a", "open", 9), ("z", "b", "replicated", None),
+                      a=(6, 10), b=(6, 10))
+    surveyed["experiments"]["a"]["setup_s"] = 5.0
+    surveyed["unread"] = {"ceiling": {"left": 2, "declared": 2, "seconds": 4.0},
+                          "seek": {"left": 1, "declared": 1, "seconds": None}}
+    assert planner.next_look(surveyed, LOOKS, default_s=7.0) == (3 + 3, 3 * (10 + 5.0) + 4.0 + 7.0)
 
 
 def test_every_experiment_gets_its_first_look_before_any_gets_a_further_one():
@@ -149,25 +151,25 @@ def test_given_little_time_more_experiments_are_judged_than_one():
 
 
 def test_the_cheapest_first_looks_come_first_where_time_is_short():
-    asked = survey(("x", "a", "not run", None), ("y", "b", "not run", None), ("z", "b", "not run", None),
-                   ("old", "c", "open", 9), a=(0, 12), b=(0, 20), c=(6, 1))
-    assert planner.plan(asked, LOOKS, 150, round_s=1).repeats == {"b": 6}
-    assert planner.plan(asked, LOOKS, 100, round_s=1).repeats == {"a": 6}
-    assert planner.plan(asked, LOOKS, 30, round_s=1).repeats == {"c": 9}
-    assert planner.plan(asked, LOOKS, 250, round_s=1).repeats == {"b": 6, "a": 6}
+    surveyed = survey(("x", "a", "not run", None), ("y", "b", "not run", None), ("z", "b", "not run", None),
+                      ("old", "c", "open", 9), a=(0, 12), b=(0, 20), c=(6, 1))
+    assert planner.plan(surveyed, LOOKS, 150, round_s=1).repeats == {"b": 6}
+    assert planner.plan(surveyed, LOOKS, 100, round_s=1).repeats == {"a": 6}
+    assert planner.plan(surveyed, LOOKS, 30, round_s=1).repeats == {"c": 9}
+    assert planner.plan(surveyed, LOOKS, 250, round_s=1).repeats == {"b": 6, "a": 6}
 
 
 def test_an_experiment_of_which_nothing_is_known_has_a_round_of_its_own():
-    asked = survey(("x", "a", "not run", None), ("y", "b", "not run", None), ("z", "c", "not run", None),
-                   a=(0, 10), b=(0, 10), c=(0, 10))
+    surveyed = survey(("x", "a", "not run", None), ("y", "b", "not run", None), ("z", "c", "not run", None),
+                      a=(0, 10), b=(0, 10), c=(0, 10))
     for name in "bc":
-        asked["experiments"][name]["point_s"] = None
-    assert planner.plan(asked, LOOKS, default_s=1.0).repeats == {"a": 6}
-    asked["experiments"].pop("a"), asked["claims"].pop(0)
-    assert planner.plan(asked, LOOKS, default_s=1.0).repeats == {"b": 6}
+        surveyed["experiments"][name]["point_s"] = None
+    assert planner.plan(surveyed, LOOKS, default_s=1.0).repeats == {"a": 6}
+    surveyed["experiments"].pop("a"), surveyed["claims"].pop(0)
+    assert planner.plan(surveyed, LOOKS, default_s=1.0).repeats == {"b": 6}
 
 
-def test_given_too_little_time_the_cheap_claims_are_decided_and_the_others_told():
+def test_given_too_little_time_the_cheap_claims_are_decided_and_the_others_reported():
     all_of, some = Simulated(3), Simulated(3)
     all_of.run()
     limit = all_of.seconds / 6
@@ -205,10 +207,10 @@ def test_what_is_soon_decided_comes_first_and_what_is_decided_not_at_all():
 
 
 def test_claims_that_no_repeat_decides_are_not_asked():
-    asked = survey(("here", "a", "not testable here", None), ("last", "b", "open", None), a=(6, 1), b=(60, 1))
-    assert planner.plan(asked, LOOKS).repeats == {}
-    asked["claims"][0]["points"] = []
-    assert planner.plan(asked, LOOKS).repeats == {}
+    surveyed = survey(("here", "a", "not testable here", None), ("last", "b", "open", None), a=(6, 1), b=(60, 1))
+    assert planner.plan(surveyed, LOOKS).repeats == {}
+    surveyed["claims"][0]["points"] = []
+    assert planner.plan(surveyed, LOOKS).repeats == {}
 
 
 def test_looks_that_cost_less_than_a_round_are_taken_together():
@@ -223,10 +225,10 @@ def test_time_left_without_a_claim_that_fits_goes_to_the_next_look():
 
 
 def test_a_claim_that_was_never_judged_is_begun_even_if_its_time_is_too_short():
-    asked = survey(("x", "a", "not run", None), ("y", "b", "not run", None), a=(0, 100), b=(0, 200))
-    found = planner.plan(asked, LOOKS, 50, round_s=5)
+    surveyed = survey(("x", "a", "not run", None), ("y", "b", "not run", None), a=(0, 100), b=(0, 200))
+    found = planner.plan(surveyed, LOOKS, 50, round_s=5)
     assert found.repeats == {"a": 6} and found.late == ("x", "y") and found.total_s == 50
-    assert planner.plan(asked, LOOKS, 4, round_s=5).repeats == {}
+    assert planner.plan(surveyed, LOOKS, 4, round_s=5).repeats == {}
 
 
 @pytest.mark.parametrize("seen, guessed, seconds", [(0, True, 606.0), (6, True, 36.0), (6, False, 606.0)])
@@ -238,29 +240,29 @@ def test_a_guessed_set_up_takes_no_longer_than_those_seen_here(seen, guessed, se
 
 
 def test_experiments_that_no_claim_reads_are_counted():
-    asked = survey(("x", "a", "not run", None), a=(0, 1))
-    asked["unread"] = {"ceiling": {"left": 2, "declared": 2, "seconds": 30.0}}
-    assert planner.plan(asked, LOOKS).seconds["x"] >= 36
-    asked["unread"]["ceiling"]["seconds"] = None
-    assert planner.plan(asked, LOOKS, default_s=4.0, round_s=0).seconds["x"] == 14
+    surveyed = survey(("x", "a", "not run", None), a=(0, 1))
+    surveyed["unread"] = {"ceiling": {"left": 2, "declared": 2, "seconds": 30.0}}
+    assert planner.plan(surveyed, LOOKS).seconds["x"] >= 36
+    surveyed["unread"]["ceiling"]["seconds"] = None
+    assert planner.plan(surveyed, LOOKS, default_s=4.0, round_s=0).seconds["x"] == 14
 
 
 def test_a_guess_of_what_comes_before_does_not_stop_an_ask():
-    asked = survey(("x", "a", "not run", None), a=(0, None))
-    asked["experiments"]["a"]["point_s"] = None
-    asked["unread"] = {"ceiling": {"left": 2, "declared": 2, "seconds": None}}
-    assert planner.plan(asked, LOOKS, 600, default_s=1600).repeats == {"a": 6}
-    asked["unread"]["ceiling"]["seconds"] = 700.0
-    assert planner.plan(asked, LOOKS, 600, default_s=1600).repeats == {}
+    surveyed = survey(("x", "a", "not run", None), a=(0, None))
+    surveyed["experiments"]["a"]["point_s"] = None
+    surveyed["unread"] = {"ceiling": {"left": 2, "declared": 2, "seconds": None}}
+    assert planner.plan(surveyed, LOOKS, 600, default_s=1600).repeats == {"a": 6}
+    surveyed["unread"]["ceiling"]["seconds"] = 700.0
+    assert planner.plan(surveyed, LOOKS, 600, default_s=1600).repeats == {}
 
 
 def test_a_claim_that_one_sight_decides_is_asked_for_one_repeat_first():
-    asked = survey(("seen", "a", "not run", None), ("usual", "b", "not run", None), a=(0, 50), b=(0, 10))
-    asked["claims"][0]["by_sight"] = True
-    found = planner.plan(asked, LOOKS, 200, round_s=5)
+    surveyed = survey(("seen", "a", "not run", None), ("usual", "b", "not run", None), a=(0, 50), b=(0, 10))
+    surveyed["claims"][0]["by_sight"] = True
+    found = planner.plan(surveyed, LOOKS, 200, round_s=5)
     assert found.repeats == {"a": 1, "b": 6} and found.late == ()
-    asked["claims"][0]["verdict"], asked["experiments"]["a"]["done"] = "open", [1]     # nothing was seen
-    assert planner.plan(asked, LOOKS, 2000, round_s=5).repeats == {"a": 6, "b": 6}
+    surveyed["claims"][0]["verdict"], surveyed["experiments"]["a"]["done"] = "open", [1]     # nothing was seen
+    assert planner.plan(surveyed, LOOKS, 2000, round_s=5).repeats == {"a": 6, "b": 6}
 
 
 def test_a_claim_that_whole_repeats_could_not_judge_is_asked_no_more():

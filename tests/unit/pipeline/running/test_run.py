@@ -65,7 +65,7 @@ def test_it_runs_again_only_when_something_it_is_made_from_has_changed(book, mon
     assert runs()
 
 
-@pytest.mark.parametrize("cell, said", [
+@pytest.mark.parametrize("cell, message", [
     ("raise ValueError('no such thing')", "no such thing"),
     ("import sys; sys.exit(0)", "study.complete"),
     ("import os; os._exit(0)", "died"),
@@ -73,12 +73,12 @@ def test_it_runs_again_only_when_something_it_is_made_from_has_changed(book, mon
     ("1", "study.complete"),
 ])
 def test_a_notebook_that_did_not_come_to_its_end_is_a_failure_whatever_papermill_says(
-        book, cell, said, capsys):
+        book, cell, message, capsys):
     book.study("bad", "print('before')", cell)
     assert run.run([], run.Asked()) == 1
     note = pages.note("bad")
     assert note["state"] == "failed"
-    assert said.lower() in json.dumps(note["error"]).lower()
+    assert message.lower() in json.dumps(note["error"]).lower()
     assert "before" in book.printed("bad")          # its page is there, with what it printed
     assert "bad: failed" in capsys.readouterr().err
     assert not list((book.root / "build/pages").glob(".*.partial.ipynb"))
@@ -100,23 +100,23 @@ def test_nothing_starts_when_one_parameter_of_one_study_is_wrong(book):
     assert not (book.root / "build").exists()
 
 
-@pytest.mark.parametrize("file, text, said", [
+@pytest.mark.parametrize("file, text, message", [
     ("environments/local.yml", "provider: namespace\n", "local.yml: provider.*namespaces"),
     ("data/papers/a/lab.yml", "sites: [x]\nhost: {}\n", "lab.yml: host.*did you mean 'hosts'"),
     ("data/papers/a/lab.yml", "sites: [x]\nhosts: {db: {site: x, role: db}}\nsystems: "
      "[{name: mysql, host: db, settings: {version: '9'}}]\n", "lab.yml: .*version.*5.5.9"),
     ("data/papers/a/claims.yml", "- id: faster\n", "claims.yml: .*missing"),
 ])
-def test_nothing_starts_when_a_file_of_a_study_is_wrong(book, file, text, said):
+def test_nothing_starts_when_a_file_of_a_study_is_wrong(book, file, text, message):
     book.study("a", book.complete)
     book.write(file, text)
     for start in (run.run, plan.plan):
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             start([], run.Asked())
     assert not (book.root / "build").exists()
 
 
-def test_what_the_notebook_refuses_is_said_before_anything_is_measured(book, monkeypatch, capsys):
+def test_what_the_notebook_refuses_is_reported_before_anything_is_measured(book, monkeypatch, capsys):
     monkeypatch.setattr(run, "check_needs", lambda *_: None)
     monkeypatch.setattr(run, "sweep_labs", lambda: None)
     book.write("data/papers/a/lab.yml", "sites: [x]\nhosts: {db: {site: x, role: db}}\n")
@@ -218,8 +218,8 @@ def start(book, stderr=None):
             "run.sweep_labs = lambda: None\nraise SystemExit(run.run([], run.Asked()))")
     press = subprocess.Popen([sys.executable, "-c", code], start_new_session=True, stderr=stderr)
     until(lambda: (book.root / "started").exists())
-    told = map(json.loads, (book.root / "build/pages/.slow.progress").read_text().splitlines())
-    return press, next(event["pid"] for event in told if event["event"] == "kernel")
+    events = map(json.loads, (book.root / "build/pages/.slow.progress").read_text().splitlines())
+    return press, next(event["pid"] for event in events if event["event"] == "kernel")
 
 
 def until(true, seconds=30):

@@ -81,7 +81,7 @@ def test_of_a_run_that_did_not_finish_nothing_is_of_an_earlier_one(book):
     row, = status.rows()
     assert (row["state"], row["profile"], row["error"], row["board"]) == ("killed", "full", None, None)
     assert row["lab_time"] == {"points_s": 10.0, "set_up_s": 0.0}
-    put(book, "a", **earlier, stopped={"state": "paused", "points": {"done": 1, "total": 4}})   # of before it said all
+    put(book, "a", **earlier, stopped={"state": "paused", "points": {"done": 1, "total": 4}})   # by an earlier version
     progress.beside(pages.partial("a")).unlink()
     row, = status.rows()
     assert [row[name] for name in ("state", "profile", "error", "board", "lab_time")] == ["paused", None, None, None, None]
@@ -163,13 +163,13 @@ def test_durations_in_and_out():
 
 class Terminal:
     def __init__(self):
-        self.said = ""
+        self.printed = ""
 
     def isatty(self):
         return True
 
     def write(self, text):
-        self.said += text
+        self.printed += text
 
     def flush(self):
         pass
@@ -185,7 +185,7 @@ def test_a_bar_on_a_terminal_tells_points_and_time_left_and_fits_the_line(tmp_pa
     bar = progress.Bar("cms", terminal)
     assert "2/4 points" in bar.line(story) and "about 2 min left" in bar.line(story)
     bar.show(story)
-    assert len(terminal.said.replace("\r\033[K", "")) <= 59
+    assert len(terminal.printed.replace("\r\033[K", "")) <= 59
 
 
 def test_without_a_terminal_there_is_a_line_at_the_start_one_a_minute_and_one_at_the_end(
@@ -214,7 +214,7 @@ def test_the_first_failure_of_each_kind_is_reported_at_once(tmp_path, capsys):
     assert len(capsys.readouterr().err.splitlines()) == progress.REASONS - 2 + 1
 
 
-def told(book, *events):
+def run_state(book, *events):
     file = book.write("build/pages/.a.progress", "".join(json.dumps(event) + "\n" for event in events))
     story = progress.RunState(file)
     story.read_on()
@@ -225,16 +225,16 @@ def test_totals_that_are_known_before_are_shown_from_the_start(book):
     known = {"experiments": {"x": {"done": 1, "total": 5, "seconds_before": 10.0},
                              "y": {"done": 0, "total": 10, "seconds_before": None}}, "point_s": 2.0}
     begin = {"event": "begin", "at_s": time.time(), "totals": known}
-    story = told(book, begin)
+    story = run_state(book, begin)
     assert (story.done, story.total, story.seconds_left()) == (1, 15, 4 * 10 + 10 * 2)
-    story = told(book, begin, {"event": "done", "experiment": "x", "done": 2, "total": 5, "seconds": 30})
+    story = run_state(book, begin, {"event": "done", "experiment": "x", "done": 2, "total": 5, "seconds": 30})
     assert (story.done, story.total) == (2, 15)
     assert story.seconds_left() == 3 * 10 + 10 * 30, "one point, which had the set-up, says nothing about x yet"
 
 
 def test_what_a_plan_found_is_known_before_the_first_point(book):
-    story = told(book, {"event": "begin", "at_s": time.time()},
-                 {"event": "plan", "experiment": "x", "done": 2, "total": 4, "seconds": 12.0})
+    story = run_state(book, {"event": "begin", "at_s": time.time()},
+                      {"event": "plan", "experiment": "x", "done": 2, "total": 4, "seconds": 12.0})
     assert story.seconds_left() == 12
 
 
@@ -251,7 +251,7 @@ def test_a_page_that_is_out_of_date_says_why(book):
     assert status.state_words(status.rows()[1]) == "out of date: the notebook changed"
 
 
-def test_how_much_of_the_labs_time_was_measuring_is_said():
+def test_how_much_of_the_labs_time_was_measuring_is_reported():
     row = {"lab_time": {"points_s": 200.0, "set_up_s": 50.0}}
     assert status.lab_time_words(row) == (
         "measuring took 2 min 30 s of the lab's 3 min 20 s (75%), set-ups the rest")

@@ -60,8 +60,8 @@ def test_nothing_missing(machine, capsys):
 
 def test_every_finding_is_listed_on_demand(machine, capsys):
     assert doctor.main(verbose=True) == 0
-    said = capsys.readouterr().out
-    assert "ok       iproute2" in said and "doctor -v" not in said
+    output = capsys.readouterr().out
+    assert "ok       iproute2" in output and "doctor -v" not in output
 
 
 def test_a_study_that_lacks_something_says_what(machine, capsys):
@@ -88,17 +88,17 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_missing_is_named_with_its_reason_and_remedy(case, machine, capsys):
-    lacks, words = CASES[case]
+    lacks, parts = CASES[case]
     vars(machine).update(lacks)
     assert doctor.main() == 1
     lines = capsys.readouterr().out.splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith("MISSING"))
-    assert all(word in " ".join(lines[at:at + 2]) for word in words), lines[at:at + 2]
+    assert all(part in " ".join(lines[at:at + 2]) for part in parts), lines[at:at + 2]
     assert sum(line.startswith("MISSING") for line in lines) == 1
 
     with pytest.raises(LabError) as error:
         doctor.require()
-    assert all(word in str(error.value) for word in words)
+    assert all(part in str(error.value) for part in parts)
 
 
 def test_what_a_host_of_one_experiment_needs_is_of_the_full_profile(machine, tmp_path):
@@ -112,7 +112,7 @@ def test_what_a_host_of_one_experiment_needs_is_of_the_full_profile(machine, tmp
         doctor.require(["small"], profile="full")
 
 
-def test_what_the_full_profile_needs_more_is_told_and_stops_that_profile_alone(machine, capsys):
+def test_what_the_full_profile_needs_more_is_reported_and_stops_that_profile_alone(machine, capsys):
     machine.disk = 10 << 30
     assert doctor.main() == 0
     assert "large needs 30 GB with --profile full" in capsys.readouterr().out
@@ -137,7 +137,7 @@ def test_no_kernel_feature_is_tried_without_privilege(machine, monkeypatch):
     assert doctor.main() == 1
 
 
-def test_features_alone_are_told_for_a_plan(machine):
+def test_features_alone_are_reported_for_a_plan(machine):
     vars(machine).update(missing={"bonnie++"}, features={"cgroup memory": "not mounted"})
     assert [one.name for one in doctor.lacking_features("large")] == ["cgroup memory"]
     machine.root = False
@@ -177,10 +177,10 @@ def clouds(machine, tmp_path):
 def test_a_cloud_that_stands_in_for_a_system_is_asked_before_anything_starts(clouds, capsys):
     with pytest.raises(LabError) as error:
         doctor.require(["small"], "environments/clouds.yml")
-    said = str(error.value)
-    assert "environments/clouds.yml: these clouds cannot run this yet" in said
-    assert "clouds.older: cloud older" in said and "does not answer" in said and "small" in said
-    assert "other" not in said      # no system has that label
+    message = str(error.value)
+    assert "environments/clouds.yml: these clouds cannot run this yet" in message
+    assert "clouds.older: cloud older" in message and "does not answer" in message and "small" in message
+    assert "other" not in message      # no system has that label
     doctor.require(["large"], "environments/clouds.yml")
 
 
@@ -189,5 +189,5 @@ def test_a_cloud_that_knows_us_is_reported(clouds, monkeypatch, capsys):
 
     monkeypatch.setattr(user_cloud, "api_of", lambda *_: SimpleNamespace(quota=dict))
     assert doctor.main(["small"], environment="environments/clouds.yml", verbose=True) == 0
-    said = capsys.readouterr().out
-    assert "clouds.older, of environments/clouds.yml" in said and "accepts the credentials" in said
+    output = capsys.readouterr().out
+    assert "clouds.older, of environments/clouds.yml" in output and "accepts the credentials" in output

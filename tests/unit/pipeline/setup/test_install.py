@@ -244,14 +244,14 @@ def test_nothing_is_asked_of_apt_when_all_is_there(book, monkeypatch):
 
 
 def test_only_what_is_missing_is_installed(book, monkeypatch):
-    asked = []
+    calls = []
     monkeypatch.setattr(install, "versions",
                         lambda names: {name: "1.0" for name in names if name != "bonnie++"})
     monkeypatch.setattr(install, "is_here", lambda artifact: True)
-    monkeypatch.setattr(install, "_apt", lambda packages, words: asked.append(packages))
+    monkeypatch.setattr(install, "_apt", lambda packages, words: calls.append(packages))
     monkeypatch.setattr(install, "as_root", lambda: [])
     install.main(["stores"])
-    assert asked == [["bonnie++"]]
+    assert calls == [["bonnie++"]]
 
 
 def test_what_needs_no_package_is_fetched_while_packages_are_installed(book, monkeypatch):
@@ -362,15 +362,15 @@ def test_an_alternative_that_is_there_will_do(monkeypatch):
     assert install.choose(need) == "openjdk-21-jre-headless"
 
 
-@pytest.mark.parametrize("answer, words", [
+@pytest.mark.parametrize("answer, message", [
     ((quiet_apt.WOULD_REMOVE, "mysql-server\n"), "would remove mysql-server, so nothing was installed"),
     ((100, ""), "apt-get update && apt-get install mariadb-server"),
 ])
-def test_what_apt_cannot_do_is_said(book, monkeypatch, answer, words):
+def test_what_apt_cannot_do_is_reported(book, monkeypatch, answer, message):
     code, printed = answer
     with pytest.raises(LabError) as error:
         install._apt(["mariadb-server"], ["sh", "-c", f"echo '{printed}'; exit {code}"])
-    assert words in str(error.value)
+    assert message in str(error.value)
 
 
 def test_no_root_and_no_sudo(monkeypatch):

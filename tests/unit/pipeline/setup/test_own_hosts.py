@@ -38,17 +38,17 @@ HAS = Finding("hosts.rack1.address", "reachable", True, "SSH goes there", "op, L
 
 @pytest.fixture
 def rack(book, monkeypatch):
-    """A study and an environment for it; the hosts are as `asked` says, and this machine bare."""
+    """A study and an environment whose hosts are as HAS and LACKS say, and a bare machine; the calls of examine."""
     book.study("wan", "1")
     book.write("data/papers/wan/lab.yml", LAB)
     book.write("environments/rack.yml", RACK)
     monkeypatch.setattr(key_files, "key_problem", lambda path: None)
     monkeypatch.setenv("HOME", str(book.root))
     book.write(".ssh/known_hosts", "")
-    asked = []
+    calls = []
 
     def examine(description, environment, needs=None):
-        asked.append((description.name, environment.name, needs))
+        calls.append((description.name, environment.name, needs))
         return [HAS, LACKS]
 
     monkeypatch.setattr(preflight, "examine", examine)
@@ -56,7 +56,7 @@ def rack(book, monkeypatch):
     monkeypatch.setattr(install, "is_here", lambda artifact: True)
     monkeypatch.setattr(install, "as_root", lambda: pytest.fail("root was asked for here"))
     monkeypatch.setattr(doctor, "_probes", lambda names: pytest.fail("this kernel was tried"))
-    return asked
+    return calls
 
 
 def test_a_study_needs_of_each_host_what_its_systems_do(rack):
@@ -71,11 +71,11 @@ def test_a_study_needs_of_each_host_what_its_systems_do(rack):
 
 def test_the_doctor_looks_at_the_hosts_and_not_at_this_machine(rack, capsys):
     assert main(["doctor", "-v", "--environment", "environments/rack.yml"]) == 1
-    said = capsys.readouterr().out
-    assert "hosts.rack1, of environments/rack.yml" in said and "1 missing" in said
-    at = said.index("hosts.rack2, of")
-    assert "MISSING  reachable" in said[at:] and "-> Turn it on" in said[at:]
-    assert "openssh-client" in said and "openssh-server" not in said and "iproute2" not in said
+    output = capsys.readouterr().out
+    assert "hosts.rack1, of environments/rack.yml" in output and "1 missing" in output
+    at = output.index("hosts.rack2, of")
+    assert "MISSING  reachable" in output[at:] and "-> Turn it on" in output[at:]
+    assert "openssh-client" in output and "openssh-server" not in output and "iproute2" not in output
     assert rack[0][:2] == ("wan", "rack") and "server" in rack[0][2]
     main(["doctor", "--json", "--environment", "environments/rack.yml"])
     found = json.loads(capsys.readouterr().out)
@@ -90,18 +90,18 @@ def test_nothing_starts_on_hosts_that_are_not_ready(rack):
         run.check_needs(jobs)
 
 
-@pytest.mark.parametrize("change, said", [
+@pytest.mark.parametrize("change, message", [
     (("[db, node]", "[node]"), "hosts: study wan needs 1 host of role db"),
     (("[limits, packages]", "[]"), "hosts.rack1.allow: study wan asks for limits"),
     (("[db, node]", "[db, node], alow: []"), "hosts.rack1.alow"),
 ])
-def test_no_host_is_asked_when_the_file_is_wrong(rack, book, change, said, capsys):
+def test_no_host_is_asked_when_the_file_is_wrong(rack, book, change, message, capsys):
     book.write("environments/rack.yml", RACK.replace(*change))
     with pytest.raises(InputError) as error:
         run.check_files({"wan": {"environment": "environments/rack.yml"}})
-    assert said in str(error.value) and "rack.yml" in str(error.value)
+    assert message in str(error.value) and "rack.yml" in str(error.value)
     assert main(["up", "wan", "--environment", "environments/rack.yml"]) == 2
-    assert said in capsys.readouterr().err and not rack
+    assert message in capsys.readouterr().err and not rack
 
 
 def test_a_host_of_one_experiment_is_asked_of_runs_that_measure_it(rack, book, capsys):
@@ -133,8 +133,8 @@ def test_a_dry_run_lists_what_is_done_on_each_host(rack, book, capsys):
     book.study("wan", "import os\nfrom labbook.errors import Stopped\nraise Stopped('planned')")
     book.write("data/papers/wan/lab.yml", LAB)
     assert main(["run", "--dry-run", "--environment", "environments/rack.yml"]) == 0
-    said = capsys.readouterr().out
-    assert text in said and "namespaces" not in said and "to install first" not in said
+    output = capsys.readouterr().out
+    assert text in output and "namespaces" not in output and "to install first" not in output
 
 
 def test_no_page_tells_addresses_users_or_keys(rack, book, monkeypatch, capsys):
@@ -144,7 +144,7 @@ def test_no_page_tells_addresses_users_or_keys(rack, book, monkeypatch, capsys):
     book.study("wan", "print('ask 192.0.2.12')", "raise OSError('op@192.0.2.11 refused /k/lab')")
     assert main(["run", "wan", "--environment", "environments/rack.yml"]) == 1
     pages = paths.build_dir() / "pages"
-    told = (pages / "wan.ipynb").read_text() + (pages / "wan.json").read_text()
-    assert "ask rack2" in told and "rack1 refused KEY" in told
-    assert "192.0.2" not in told and "/k/lab" not in told and "op@" not in told
+    text = (pages / "wan.ipynb").read_text() + (pages / "wan.json").read_text()
+    assert "ask rack2" in text and "rack1 refused KEY" in text
+    assert "192.0.2" not in text and "/k/lab" not in text and "op@" not in text
     assert "op@192.0.2.11 refused" in capsys.readouterr().err     # who ran it may know

@@ -53,7 +53,7 @@ def test_each_program_in_python_has_pins_with_hashes():
         assert f"{packages.name}==" in text and "--hash=sha256:" in text
 
 
-def test_why_a_program_failed_is_said_wherever_it_writes_it():
+def test_why_a_program_failed_is_reported_wherever_it_writes_it():
     """Maven writes errors to stdout, and to stderr no more than its colours."""
     with pytest.raises(LabError) as failed:
         peers.run(["sh", "-c", r"echo no checksums; printf '\033[0m\033[0m' >&2; exit 1"], 10, "cannot fetch it")

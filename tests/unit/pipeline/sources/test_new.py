@@ -58,7 +58,7 @@ def test_the_chapter_comes_after_the_other_papers_and_nothing_else_changes(check
         "cms\n", "cms\n      - file: notebooks/slow_disks\n")
 
 
-@pytest.mark.parametrize("name, system, said", [
+@pytest.mark.parametrize("name, system, message", [
     ("cms", "null", "study 'cms' exists: data/papers/cms, notebooks/cms.ipynb"),
     ("Slow", "null", "cannot be a study's name"),
     ("slow-disks", "null", "cannot be a study's name"),
@@ -71,11 +71,11 @@ def test_the_chapter_comes_after_the_other_papers_and_nothing_else_changes(check
     ("half", "null", "study 'half' exists: lib/labbook/papers/half"),
     ("tested", "null", "test_experiments.py: exists already"),
 ])
-def test_what_cannot_be_is_refused_and_nothing_is_written(checkout, name, system, said):
+def test_what_cannot_be_is_refused_and_nothing_is_written(checkout, name, system, message):
     checkout.write("lib/labbook/papers/half/__init__.py", "")
     checkout.write("tests/unit/papers/tested/test_experiments.py", "")
     before = sorted(checkout.root.rglob("*"))
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         new.new(name, system)
     assert sorted(checkout.root.rglob("*")) == before
     assert (checkout.root / "_toc.yml").read_text() == TOC

@@ -36,7 +36,7 @@ def test_the_full_profile_and_what_is_given_over_it(study):
     assert parameters.chosen(study, "full", [("margin", "3")])["margin"] == 3.0
 
 
-@pytest.mark.parametrize("name, text, key, said", [
+@pytest.mark.parametrize("name, text, key, message", [
     ("repeat", "3", "repeat", "did you mean 'repeats'"),
     ("repeats", "3.5", "repeats", "int, such as 2"),
     ("repeats", "true", "repeats", "int"),
@@ -47,26 +47,26 @@ def test_the_full_profile_and_what_is_given_over_it(study):
     ("clients", "[1.5]", "clients", "list of int"),
     ("margin", "true", "margin", "float"),
 ])
-def test_wrong_names_and_types_name_notebook_key_and_allowed(study, name, text, key, said):
+def test_wrong_names_and_types_name_notebook_key_and_allowed(study, name, text, key, message):
     with pytest.raises(InputError) as error:
         parameters.chosen(study, given=[(name, text)])
     assert error.value.key == key
-    assert said in str(error.value)
-    if "YAML" not in said:
+    assert message in str(error.value)
+    if "YAML" not in message:
         assert "cms.ipynb" in str(error.value)
 
 
-@pytest.mark.parametrize("full, said", [
+@pytest.mark.parametrize("full, message", [
     ("repeatz: 1\n", "repeatz"),
     ("clients: [a]\n", "list of int"),
     ("- 1\n", "not a mapping"),
     ("repeats: 1\nrepeats: 2\n", "duplicate"),
 ])
-def test_a_wrong_full_profile_names_its_file(book, full, said):
+def test_a_wrong_full_profile_names_its_file(book, full, message):
     book.study("cms", full=full)
     with pytest.raises(InputError, match="full.yml") as error:
         parameters.chosen("cms", "full")
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_a_study_without_parameters_takes_none(book):
@@ -123,7 +123,7 @@ def test_one_entry_is_set_over_the_full_profile(grouped):
     assert parameters.declared(grouped)["response"] == RESPONSE
 
 
-@pytest.mark.parametrize("name, text, key, said", [
+@pytest.mark.parametrize("name, text, key, message", [
     ("response.repeat", "3", "response.repeat", "did you mean 'response.repeats'"),
     ("response.repeat", "3", "response.repeat", "allowed: response.repeats, response.rtt_ms"),
     ("respons.repeats", "3", "respons.repeats", "did you mean response.repeats"),
@@ -135,23 +135,23 @@ def test_one_entry_is_set_over_the_full_profile(grouped):
     ("response", "3", "response", "group, such as"),
     ("response", "{repeats: 3}", "response", "lacks rtt_ms, seconds"),
 ])
-def test_a_wrong_entry_of_a_group_is_named_with_what_is_meant(grouped, name, text, key, said):
+def test_a_wrong_entry_of_a_group_is_named_with_what_is_meant(grouped, name, text, key, message):
     with pytest.raises(InputError) as error:
         parameters.chosen(grouped, given=[(name, text)])
     assert error.value.key == key
-    assert said in str(error.value) and "wan.ipynb" in str(error.value)
+    assert message in str(error.value) and "wan.ipynb" in str(error.value)
 
 
-@pytest.mark.parametrize("full, said", [
+@pytest.mark.parametrize("full, message", [
     ("response: {repeats: 9}\n", "response: the group is incomplete, it lacks rtt_ms, seconds"),
     ("response: {repeatz: 9}\n", "response.repeatz: no such parameter, did you mean 'response.repeats'"),
     ("response.repeats: 9\n", "response.repeats: entries of a group are nested"),
     ("kill: {victims: [1], repeats: 0, load: {clients: 5}}\n", "kill.victims: .*list of str"),
     ("kill: {victims: [x], repeats: 0, load: {}}\n", "kill.load: the group is incomplete"),
 ])
-def test_a_group_of_the_full_profile_is_complete(book, full, said):
+def test_a_group_of_the_full_profile_is_complete(book, full, message):
     book.study("wan", parameters=GROUPED, full=full)
-    with pytest.raises(InputError, match=f"full.yml: {said}"):
+    with pytest.raises(InputError, match=f"full.yml: {message}"):
         parameters.chosen("wan", "full")
 
 
