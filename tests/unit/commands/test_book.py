@@ -1,4 +1,4 @@
-"""labbook book: what is lacking is said before anything is made. labbook archive: of which studies."""
+"""labbook book: what is missing is reported before anything is made. labbook archive: of which studies."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from labbook.pipeline.publishing import archive
 from labbook.pipeline.running import run
 
 
-def test_that_chromium_is_missing_is_said_before_any_page_is_made(book, monkeypatch, capsys):
+def test_that_chromium_is_missing_is_reported_before_any_page_is_made(book, monkeypatch, capsys):
     def lacks():
         raise LabError("no Chromium", remedy="Type this")
 
@@ -29,7 +29,7 @@ def test_archives_of_all_studies_leave_out_those_of_which_nothing_is_published(b
     with monkeypatch.context() as patched:
         patched.setattr(archive, "archive", lambda study: f"labbook-{study}.zip")
         assert cli.main(["archive"]) == 0
-    said = capsys.readouterr()
-    assert said.out.split() == ["labbook-made.zip", "labbook-other.zip"]
-    assert said.err == "new: nothing is published of it, so there is no archive\n"
+    printed = capsys.readouterr()
+    assert printed.out.split() == ["labbook-made.zip", "labbook-other.zip"]
+    assert printed.err == "new: nothing is published of it, so there is no archive\n"
     assert cli.main(["archive", "new"]) == 2 and "nothing is published" in capsys.readouterr().err

@@ -10,7 +10,7 @@ import pytest
 
 from labbook.commands import completion
 
-ASKED = "import sys; from labbook import cli; cli.main(sys.argv[1:])"
+CODE = "import sys; from labbook import cli; cli.main(sys.argv[1:])"
 
 
 def completed(line, tmp_path) -> list[str]:
@@ -18,7 +18,7 @@ def completed(line, tmp_path) -> list[str]:
     answer = tmp_path / "words"
     environment = os.environ | {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_STDOUT_FILENAME": str(answer), "COMP_LINE": line,
                                 "COMP_POINT": str(len(line)), "_ARGCOMPLETE_IFS": "\n"}
-    subprocess.run([sys.executable, "-c", ASKED], env=environment, capture_output=True, check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", CODE], env=environment, capture_output=True, check=True, timeout=60)
     return sorted(word.strip() for word in answer.read_text().split("\n") if word.strip())
 
 
@@ -30,7 +30,7 @@ def studies(book):
     return book
 
 
-@pytest.mark.parametrize("line, words", [
+@pytest.mark.parametrize("line, expected", [
     ("labbook cl", ["claims"]),
     ("labbook run c", ["cloud", "cms"]),
     ("labbook run --prof", ["--profile"]),
@@ -44,8 +44,8 @@ def studies(book):
     ("labbook run cms -p clients 3 -p cl", ["clients"]),
     ("labbook run cms --parameter cl", ["clients"]),
 ])
-def test_words_that_may_come_next(studies, tmp_path, line, words):
-    assert completed(line, tmp_path) == words
+def test_words_that_may_come_next(studies, tmp_path, line, expected):
+    assert completed(line, tmp_path) == expected
 
 
 def test_outside_of_a_checkout_there_are_commands_but_no_studies(monkeypatch):

@@ -103,13 +103,13 @@ def test_the_parts_of_a_keystone_cloud_are_known_systems_that_need_what_it_does(
             one for part in parts for one in getattr(part, kind)}
 
 
-@pytest.mark.parametrize("change, said", [
+@pytest.mark.parametrize("change, message", [
     (("shop", "till"), "till is a server on one host"),
     (('"db[1-2]", web', "web"), "shop has no host of role db, for books")])
-def test_hosts_that_do_not_fit_are_an_error_before_anything_starts(book, change, said):
+def test_hosts_that_do_not_fit_are_an_error_before_anything_starts(book, change, message):
     book.study("corner", "1")
     book.write("data/papers/corner/lab.yml", LAB.replace(*change))
-    with pytest.raises(InputError, match=f"lab.yml: systems.0.host: {said}"):
+    with pytest.raises(InputError, match=f"lab.yml: systems.0.host: {message}"):
         requirements.requirements(["corner"])
 
 
@@ -137,8 +137,8 @@ def test_down_says_which_labs_of_other_checkouts_stay_up(monkeypatch, capsys):
     monkeypatch.setattr(Lab, "list", lambda: [running("l2", "/other")])
     monkeypatch.setattr(Lab, "sweep", lambda everything: [])
     assert commands._labs_down(SimpleNamespace(lab=None, all=False)) == 0
-    said = capsys.readouterr().err
-    assert "lab l2 of /other stays up: labbook down l2" in said
+    output = capsys.readouterr().err
+    assert "lab l2 of /other stays up: labbook down l2" in output
 
 
 def test_down_with_all_takes_kept_labs_and_says_which_are_in_use(monkeypatch, capsys):
@@ -146,8 +146,8 @@ def test_down_with_all_takes_kept_labs_and_says_which_are_in_use(monkeypatch, ca
     monkeypatch.setattr(Lab, "list", lambda: list(up.values()))
     monkeypatch.setattr(Lab, "sweep", lambda everything: [up.pop("l1").id] if everything and "l1" in up else [])
     assert commands._labs_down(SimpleNamespace(lab=None, all=True)) == 1
-    said = capsys.readouterr()
-    assert said.out == "lab l1 is down\n" and said.err == "labbook: lab l2 (shopping) is in use and stays up\n"
+    printed = capsys.readouterr()
+    assert printed.out == "lab l1 is down\n" and printed.err == "labbook: lab l2 (shopping) is in use and stays up\n"
     up.clear()
     assert commands._labs_down(SimpleNamespace(lab=None, all=True)) == 0
     assert capsys.readouterr().err == ""

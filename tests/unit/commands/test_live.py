@@ -22,14 +22,15 @@ def test_a_pattern_fits_hosts_and_routers_only_when_it_says_so(pattern, hosts):
     assert live.fitting(record(), pattern) == hosts
 
 
-def test_a_wrong_host_is_told_which_there_are():
+def test_an_error_about_a_wrong_host_lists_the_hosts():
     with pytest.raises(InputError, match=r"did you mean 'client'\? \(allowed: db1, db2, client\)"):
         live.fitting(record(), "cleint")
 
 
-@pytest.mark.parametrize("pair, said", [(("a", "c"), r"allowed: a b"), (("lan", "b"), "no such link"), (("a", "a"), "a b")])
-def test_a_wrong_link_is_told_which_there_are(pair, said):
-    with pytest.raises(InputError, match=said):
+@pytest.mark.parametrize("pair, message", [
+    (("a", "c"), r"allowed: a b"), (("lan", "b"), "no such link"), (("a", "a"), "a b")])
+def test_an_error_about_a_wrong_link_lists_the_links(pair, message):
+    with pytest.raises(InputError, match=message):
         live.check_link(record(), *pair)
     live.check_link(record(), "b", "a")
 
@@ -54,27 +55,27 @@ def test_the_lab_is_the_one_that_is_up_and_of_several_the_kept_one():
     assert live.chosen([run, mine], None) is mine
     assert live.chosen([run, mine], "r1") is run
     assert live.chosen([mine, record("k2", checkout="/elsewhere")], None) is mine
-    for labs, name, said in (([mine, record("k2", "cms")], None, r"--lab: more than one .*k1 \(wan\), k2 \(cms\)"),
-                             ([mine], "cms", r"no such lab is up: cms \(allowed: k1 \(wan\)\)")):
-        with pytest.raises(InputError, match=said):
+    for labs, name, message in (([mine, record("k2", "cms")], None, r"--lab: more than one .*k1 \(wan\), k2 \(cms\)"),
+                                ([mine], "cms", r"no such lab is up: cms \(allowed: k1 \(wan\)\)")):
+        with pytest.raises(InputError, match=message):
             live.chosen(labs, name)
     with pytest.raises(LabError, match="labbook up"):
         live.chosen([], None)
 
 
 def test_a_link_in_words():
-    asked = {"rtt_ms": 200.0, "jitter_ms": 0.0, "loss": 0.01, "rate_mbit": None, "cut": False}
-    one = SimpleNamespace(site_a="a", site_b="b", asked=asked)
+    settings = {"rtt_ms": 200.0, "jitter_ms": 0.0, "loss": 0.01, "rate_mbit": None, "cut": False}
+    one = SimpleNamespace(site_a="a", site_b="b", asked=settings)
     assert live.in_words(one) == "a-b: round trip 200 ms, 1 % lost each way"
-    one.asked = asked | {"cut": True, "rtt_ms": 0.0, "loss": 0.0}
+    one.asked = settings | {"cut": True, "rtt_ms": 0.0, "loss": 0.0}
     assert live.in_words(one) == "a-b: cut; not shaped"
 
 
-@pytest.mark.parametrize("words, code, said", [
+@pytest.mark.parametrize("args, code, message", [
     (["exec", "db*"], 2, "no command to run"), (["heal", "a"], 2, "two sites"),
 ])
-def test_wrong_input_is_one_message(capsys, words, code, said):
-    assert cli.main(words) == code and said in capsys.readouterr().err
+def test_wrong_input_is_one_message(capsys, args, code, message):
+    assert cli.main(args) == code and message in capsys.readouterr().err
 
 
 def test_loss_is_in_percent_on_the_command_line(monkeypatch):

@@ -24,32 +24,32 @@ def recorded(make, root):
                            series={"disk": pd.DataFrame({"at": [3]})})
 
 
-def told(capsys, *words, code=0):
-    assert cli.main(["rows", *words]) == code
+def printed(capsys, *args, code=0):
+    assert cli.main(["rows", *args]) == code
     out = capsys.readouterr()
     return out.err if code else out.out
 
 
 def test_one_points_rows_are_csv(recorded, capsys):
-    rows = list(csv.DictReader(io.StringIO(told(capsys, "demo", "speed", "system=a", "clients=2", "repeat=1"))))
+    rows = list(csv.DictReader(io.StringIO(printed(capsys, "demo", "speed", "system=a", "clients=2", "repeat=1"))))
     assert rows == [{"seconds": "0.5", "ok": "True"}] * 2
 
 
 def test_several_points_have_columns_of_what_differs(recorded, capsys):
-    rows = list(csv.DictReader(io.StringIO(told(capsys, "demo", "speed", "clients=1"))))
+    rows = list(csv.DictReader(io.StringIO(printed(capsys, "demo", "speed", "clients=1"))))
     assert [(row["system"], row["repeat"]) for row in rows] == [("a", "1"), ("a", "2"), ("b", "1"), ("b", "2")]
     assert list(rows[0]) == ["system", "repeat", "seconds", "ok"]
-    assert len(told(capsys, "demo", "speed", "--series", "disk").splitlines()) == 9
+    assert len(printed(capsys, "demo", "speed", "--series", "disk").splitlines()) == 9
 
 
 def test_a_list_tells_what_is_recorded(recorded, capsys):
-    everything = told(capsys, "demo")
-    assert everything == told(capsys, "demo", "speed", "--list")
+    everything = printed(capsys, "demo")
+    assert everything == printed(capsys, "demo", "speed", "--list")
     assert everything.splitlines() == ["speed: 8 points", "  system: a, b", "  clients: 1, 2", "  repeat: 1, 2",
                                        "  series: disk"]
 
 
-@pytest.mark.parametrize("words, said", [
+@pytest.mark.parametrize("args, message", [
     (["demo", "sped"], "did you mean 'speed'"),
     (["demo", "speed", "client=1"], "did you mean 'clients'"),
     (["demo", "speed", "clients=7"], "clients: none of 8 recorded points has 7 (allowed: 1, 2)"),
@@ -58,35 +58,36 @@ def test_a_list_tells_what_is_recorded(recorded, capsys):
     (["demo", "speed", "clients=1", "--list"], "without NAME=VALUE"),
     (["dem"], "did you mean 'demo'"),
 ])
-def test_slips_are_named(recorded, capsys, words, said):
-    assert said in told(capsys, *words, code=2)
+def test_slips_are_named(recorded, capsys, args, message):
+    assert message in printed(capsys, *args, code=2)
 
 
 def test_what_a_fleet_has_measured_is_found_by_its_name_or_its_file(recorded, root, tmp_path, capsys):
-    here = told(capsys, "demo")
+    here = printed(capsys, "demo")
     records = root / "data/records"
     (records / provenance.machine_id()).rename(records / "fleet-rack")
-    assert "labbook run demo (allowed: --fleet rack)" in told(capsys, "demo", code=2)
+    assert "labbook run demo (allowed: --fleet rack)" in printed(capsys, "demo", code=2)
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "key"], check=True)
     (tmp_path / "known").touch()
     (root / "environments/pool.yml").write_text(yaml.safe_dump({
         "name": "rack", "user": "op", "key": str(tmp_path / "key"), "known_hosts": str(tmp_path / "known"),
         "checkout": "/home/op/labbook", "machines": {"one": {"address": "192.0.2.11"}}}))
     for name in ("rack", "environments/pool.yml"):
-        assert told(capsys, "demo", "--fleet", name) == here
-    assert len(told(capsys, "demo", "speed", "clients=2", "repeat=1", "system=a", "--fleet", "rack").splitlines()) == 3
-    assert "no such fleet file" in told(capsys, "demo", "--fleet", "rock", code=2)
+        assert printed(capsys, "demo", "--fleet", name) == here
+    output = printed(capsys, "demo", "speed", "clients=2", "repeat=1", "system=a", "--fleet", "rack")
+    assert len(output.splitlines()) == 3
+    assert "no such fleet file" in printed(capsys, "demo", "--fleet", "rock", code=2)
 
 
 def test_what_a_cluster_has_measured_is_found_by_its_profile(recorded, root, capsys):
-    here = told(capsys, "demo")
+    here = printed(capsys, "demo")
     records = root / "data/records"
     (records / provenance.machine_id()).rename(records / "cluster-slurm")
-    assert told(capsys, "demo", "--cluster", "slurm") == here
-    assert "nothing is recorded of cluster-other" in (said := told(capsys, "demo", "--cluster", "other", code=2))
-    assert "allowed: --cluster slurm" in said
+    assert printed(capsys, "demo", "--cluster", "slurm") == here
+    assert "nothing is recorded of cluster-other" in (error := printed(capsys, "demo", "--cluster", "other", code=2))
+    assert "allowed: --cluster slurm" in error
 
 
 def test_without_records_it_says_how_to_get_some(root, capsys):
     (root / "notebooks" / "demo.ipynb").write_text('{"nbformat": 4, "cells": []}')
-    assert "Type: labbook run demo" in told(capsys, "demo", code=2)
+    assert "Type: labbook run demo" in printed(capsys, "demo", code=2)
