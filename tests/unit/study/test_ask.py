@@ -175,13 +175,13 @@ def test_a_plan_says_where_claims_stand_and_stores_nothing(make, measure, asking
     assert surveys()[-1]["claims"][0]["verdict"] == "not run" and not claims.verdicts_path("demo").exists()
 
 
-@pytest.mark.parametrize("text, said", [
+@pytest.mark.parametrize("text, message", [
     ("slower", "names no claims and repeats"), ('{"claims": []}', "names no claims"),
     ('{"claims": ["faster"], "repeats": {}}', "no claim 'faster'.*allowed: slower"),
     ('{"claims": [], "repeats": {"speed": 61}}', "repeats.speed: 61 repeats .*0 to 60")])
-def test_an_ask_that_is_none_is_refused(make, monkeypatch, text, said):
+def test_an_ask_that_is_none_is_refused(make, monkeypatch, text, message):
     monkeypatch.setenv("LABBOOK_ASK", text)
-    with pytest.raises(InputError, match=f"LABBOOK_ASK.*{said}"):
+    with pytest.raises(InputError, match=f"LABBOOK_ASK.*{message}"):
         make()
 
 

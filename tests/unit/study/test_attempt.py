@@ -52,8 +52,8 @@ def test_a_point_keeps_how_it_failed_before_it_came_out(make):
     point = speed.points()[0]
     assert "failed_first" not in study.conditions()
     failing(study, speed, {0}, SystemFailure("it died"))
-    kept = study.records("speed").meta(point.key)["provenance"]
-    assert kept["failed_first"] == "it died"
+    stored = study.records("speed").meta(point.key)["provenance"]
+    assert stored["failed_first"] == "it died"
     assert study.conditions()["failed_first"] == 1
     other = study.records("speed").meta(speed.points()[1].key)["provenance"]
     assert "failed_first" not in other

@@ -28,7 +28,7 @@ def test_what_was_not_measured_here_takes_what_it_took_elsewhere():
 
 
 def test_published_points_tell_set_ups_and_points_apart(make, monkeypatch):
-    """Their median alone had told a tenth of what a ring of nodes takes."""
+    """Their median alone had given a tenth of what a ring of nodes takes."""
     study, speed = make(repeats=3)
     spans = {point.key: 50.0 if point.order == 1 else 2.0 for point in speed.points()}
     frame = pd.DataFrame([{"point": point.key, "block": point.block, "provenance": json.dumps(
@@ -41,7 +41,7 @@ def test_published_points_tell_set_ups_and_points_apart(make, monkeypatch):
 
 
 def test_published_points_of_other_parameters_tell_what_points_take(make, monkeypatch):
-    """The minutes of the whole profile, over the few points of a part of it, had told days."""
+    """The minutes of the whole profile, over the few points of a part of it, had given days."""
     study, speed = make(repeats=3)
     frame = pd.DataFrame([{"point": f"other{number}", "block": number // 2, "provenance": json.dumps(
         {"during": {"started": 0.0, "ended": 30.0 if number % 2 else 10.0}})} for number in range(4)])

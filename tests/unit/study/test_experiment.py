@@ -80,7 +80,7 @@ def test_a_point_gives_its_parameters_and_nothing_else():
         point.clients = 5
 
 
-@pytest.mark.parametrize("setup, vary, repeats, words", [
+@pytest.mark.parametrize("setup, vary, repeats, message", [
     ({}, {"repeat": 1}, 1, "repeat"),
     ({"key": 1}, {}, 1, "key"),
     ({}, {"mean_ms": 1}, 1, "mean_ms"),
@@ -106,8 +106,8 @@ def test_a_point_gives_its_parameters_and_nothing_else():
     ({}, {"x": 1}, True, "repeats"),
     ({}, {"x": 1}, "2", "repeats"),
 ])
-def test_what_cannot_be_a_grid_is_refused(setup, vary, repeats, words):
-    with pytest.raises(InputError, match=words):
+def test_what_cannot_be_a_grid_is_refused(setup, vary, repeats, message):
+    with pytest.raises(InputError, match=message):
         grid("e", setup, vary, repeats)
 
 
@@ -123,7 +123,7 @@ def test_without_parameters_there_is_one_point_a_repeat():
 def test_points_that_mean_nothing_are_left_out_and_the_others_keep_their_places():
     given = {"op": ["read", "write"], "level": ["ONE", "ANY"]}
     every = grid("e", {"s": ["a", "b"]}, given, 2)
-    kept = grid("e", {"s": ["a", "b"]}, given, 2,
-                leave_out=lambda p: (p.op, p.level) == ("read", "ANY"))
-    assert [p.key for p in kept] == [p.key for p in every if (p.op, p.level) != ("read", "ANY")]
-    assert len(kept) == len(every) * 3 // 4
+    points = grid("e", {"s": ["a", "b"]}, given, 2,
+                  leave_out=lambda p: (p.op, p.level) == ("read", "ANY"))
+    assert [p.key for p in points] == [p.key for p in every if (p.op, p.level) != ("read", "ANY")]
+    assert len(points) == len(every) * 3 // 4

@@ -17,28 +17,28 @@ def judge(rows):
                            ours=f"{middle:g} times")
 
 
-def told(machines, values):
+def text_of(machines, values):
     rows = [{"repeat": repeat, "value": value} for repeat, value in enumerate(values, 1)]
     return machines_apart.words(judge(rows), rows, lambda row: machines[row["repeat"] - 1], judge)
 
 
-def test_nothing_is_said_of_one_machine():
-    assert told([EPYC] * 3, [2.0, 2.1, 1.2]) == ""
+def test_nothing_is_reported_of_one_machine():
+    assert text_of([EPYC] * 3, [2.0, 2.1, 1.2]) == ""
 
 
 def test_a_verdict_that_holds_on_one_kind_of_machine_only_says_so():
-    said = told([EPYC, XEON] * 2, [2.0, 1.0, 2.2, 1.1])
-    assert said.startswith("kinds of machines disagree: AMD EPYC, 2 cores, Linux 6.18: replicated, 2.2 times; "
+    text = text_of([EPYC, XEON] * 2, [2.0, 1.0, 2.2, 1.1])
+    assert text.startswith("kinds of machines disagree: AMD EPYC, 2 cores, Linux 6.18: replicated, 2.2 times; "
                            "Intel Xeon, 4 cores, Linux 6.18: not replicated, 1.1 times")
 
 
 def test_kinds_that_agree_are_told_apart_without_an_alarm():
-    assert told([EPYC, XEON], [2.0, 3.0]).startswith("by kind of machine: AMD EPYC")
+    assert text_of([EPYC, XEON], [2.0, 3.0]).startswith("by kind of machine: AMD EPYC")
 
 
 def test_machines_of_one_kind_have_the_share_of_the_variance_between_them():
-    said = told([EPYC, EPYC | {"id": "b"}] * 2, [2.0, 3.0, 2.0, 3.0])
-    assert said == "2 machines, with medians from 2 to 3, which is 100% of the repeats' variance"
+    text = text_of([EPYC, EPYC | {"id": "b"}] * 2, [2.0, 3.0, 2.0, 3.0])
+    assert text == "2 machines, with medians from 2 to 3, which is 100% of the repeats' variance"
 
 
 @pytest.mark.parametrize("groups, share", [

@@ -70,15 +70,15 @@ def test_arms_are_left_out_one_by_one():
     assert {p.x: p.arm_values for p in points} == {1: ["a", "b"], 2: ["a"]}
 
 
-@pytest.mark.parametrize("given, said", [
+@pytest.mark.parametrize("given, message", [
     ({"paired": {"s": ["a"]}}, "two values or more"),
     ({"paired": {"s": ["a", "b"], "t": [1, 2]}}, "one parameter"),
     ({"paired": {"s": ["a", "b"]}, "vary": {"s": 1}}, "one of setup, vary, paired"),
     ({"paired": {"repeat": [1, 2]}}, "any name but"),
     ({"paired": ["a", "b"]}, "parameter: \\[values"),
 ])
-def test_wrong_paired_parameters_name_what_is_allowed(given, said):
-    with pytest.raises(InputError, match=said):
+def test_wrong_paired_parameters_name_what_is_allowed(given, message):
+    with pytest.raises(InputError, match=message):
         grid("e", {}, **({"vary": {}, "repeats": 1} | given))
 
 
@@ -135,11 +135,11 @@ def test_the_papers_arms_swap_their_hosts(study, arms):
     assert arm_hosts.ArmHosts({1: one, 2: two}, lab).hosts(2) == {1: two, 2: one}
 
 
-@pytest.mark.parametrize("hosts, said", [
+@pytest.mark.parametrize("hosts, message", [
     ({"a": "one"}, "hosts of each arm: a and b"), ({"a": "one", "b": "three"}, "one, two")])
-def test_wrong_hosts_name_what_is_allowed(root, make, hosts, said):
+def test_wrong_hosts_name_what_is_allowed(root, make, hosts, message):
     on_hosts(root)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         make(**ARMS, hosts=hosts)
 
 
@@ -177,11 +177,11 @@ def test_log_ratios_are_of_pairs_with_both_above_0():
     assert found["x_log_ratio_sd"] == pytest.approx(math.log(4) / math.sqrt(2)) and "y_log_ratio" not in found
 
 
-@pytest.mark.parametrize("slices, said", [
+@pytest.mark.parametrize("slices, message", [
     ([Slice("a", 1)], "no slice of 'b'"), ([Slice("c", 1)], "a slice of 'c'"),
     ([Slice("a", 1), Slice("b", 1), Slice("a", 1)], "have the number 1")])
-def test_slices_that_do_not_fit_are_refused(slices, said):
-    with pytest.raises(InputError, match=said):
+def test_slices_that_do_not_fit_are_refused(slices, message):
+    with pytest.raises(InputError, match=message):
         paired.check_slices(slices, "system", ["a", "b"])
 
 
@@ -310,11 +310,11 @@ def test_points_without_arms_are_measured_once(make, monkeypatch):
     assert study.records("speed").meta(point.key)["provenance"]["during"]["steal"] == 0.02
 
 
-@pytest.mark.parametrize("during, said", [
+@pytest.mark.parametrize("during, expected", [
     ({"steal": 0.004, "reference_loop": {"off": 0.02}}, []), ({}, []),
     ({"steal": 0.011}, ["steal of 1.1%"]), ({"reference_loop": {"off": 0.05}}, ["the reference loop off by 5%"])])
-def test_noise_is_steal_or_a_reference_loop_that_is_off(during, said):
-    assert noise.reasons(during) == said
+def test_noise_is_steal_or_a_reference_loop_that_is_off(during, expected):
+    assert noise.reasons(during) == expected
 
 
 def test_the_reference_loop_is_recorded():
@@ -349,10 +349,10 @@ def test_hosts_elsewhere_are_not_frozen_for_the_reference_loop_of_this_machine(m
 
 def test_a_plan_says_how_arms_will_be_up(root, make, monkeypatch, tmp_path):
     monkeypatch.setenv("LABBOOK_PLAN", "1")
-    monkeypatch.setenv("LABBOOK_PROGRESS", str(tmp_path / "told"))
+    monkeypatch.setenv("LABBOOK_PROGRESS", str(tmp_path / "progress"))
     _, speed = make(**ARMS, **on_hosts(root))
     assert list(speed.remaining()) == []
-    story = RunState(tmp_path / "told")
+    story = RunState(tmp_path / "progress")
     story.read_on()
     line, = plan._experiments(story)
     assert line.startswith("  speed: ") and line.endswith("; a and b are up at once")

@@ -13,12 +13,12 @@ POINTS = grid("speed", {}, {"clients": [1, 2, 3, 4]}, 1)
 
 def test_a_line_tells_what_is_done_and_left(monkeypatch, capsys):
     monkeypatch.setattr(progress, "interactive", lambda: True)
-    told = progress.Progress("demo")
-    told.plan("speed", POINTS[1:], 4, None)
-    told.start(POINTS[1])
-    told.done(POINTS[1], 120, new=True)
-    told.fail(POINTS[2], 120, "SystemFailure: it died")
-    told.complete()
+    reporter = progress.Progress("demo")
+    reporter.plan("speed", POINTS[1:], 4, None)
+    reporter.start(POINTS[1])
+    reporter.done(POINTS[1], 120, new=True)
+    reporter.fail(POINTS[2], 120, "SystemFailure: it died")
+    reporter.complete()
     lines = capsys.readouterr().err.split("\r")
     assert lines[1].startswith("1/4  speed: clients=")
     assert lines[2].startswith("2/4, about 4 min left")
@@ -33,9 +33,9 @@ def test_what_is_declared_later_counts_from_the_start_and_claims_are_counted(roo
         "speed": {"done": 0, "total": 4}, "disks": {"done": 2, "total": 10}}}))
     claims.store("demo", {"id": "slower", "verdict": "replicated"})
     for total, line in ((4, "3/14, 1 of 1 claims decided  speed"), (5, "2/5, 1 of 1 claims decided  speed")):
-        told = progress.Progress("demo")
-        told.plan("speed", POINTS[1:], total, None)
-        told.start(POINTS[1])
+        reporter = progress.Progress("demo")
+        reporter.plan("speed", POINTS[1:], total, None)
+        reporter.start(POINTS[1])
         assert capsys.readouterr().err.startswith(f"\r{line}")
 
 
@@ -57,15 +57,15 @@ def test_in_a_notebook_each_experiment_has_a_bar_below_its_cell(monkeypatch, cap
     monkeypatch.setattr(progress, "interactive", lambda: True)
     monkeypatch.setattr(progress.given, "shell", lambda: shell)
     monkeypatch.setattr("IPython.display.display", shell.display)
-    told = progress.Progress("demo")
-    told.plan("speed", POINTS, 4, None)
+    reporter = progress.Progress("demo")
+    reporter.plan("speed", POINTS, 4, None)
     for point in POINTS[:2]:
-        told.start(point)
-        told.done(point, 1, new=True)
+        reporter.start(point)
+        reporter.done(point, 1, new=True)
     other, = grid("disks", {}, {"clients": [1]}, 1)
-    told.plan("disks", [other], 1, None)
-    told.start(other)
-    told.complete()
+    reporter.plan("disks", [other], 1, None)
+    reporter.start(other)
+    reporter.complete()
     assert [len(bar) for bar in shell.bars] == [4, 1] and capsys.readouterr().err == ""
     assert '<progress max="4" value="2" ' in shell.bars[0][-1]["text/html"]
     assert shell.bars[1][0]["text/plain"].startswith("2/5, under a minute left  disks: clients=1")
@@ -73,9 +73,9 @@ def test_in_a_notebook_each_experiment_has_a_bar_below_its_cell(monkeypatch, cap
 
 def test_it_is_quiet_when_nobody_looks_on(capsys, monkeypatch):
     monkeypatch.delitem(sys.modules, "ipykernel", raising=False)    # another test's
-    told = progress.Progress("demo")
-    told.plan("speed", POINTS, 4, None)
-    told.start(POINTS[0])
-    told.done(POINTS[0], 1, new=True)
-    told.complete()
+    reporter = progress.Progress("demo")
+    reporter.plan("speed", POINTS, 4, None)
+    reporter.start(POINTS[0])
+    reporter.done(POINTS[0], 1, new=True)
+    reporter.complete()
     assert capsys.readouterr() == ("", "")

@@ -1,4 +1,4 @@
-"""A study's run: what the press asks for and is told, what is measured again, and failures that are alike."""
+"""A study's run: what the press asks for and gets, what is measured again, and failures that are alike."""
 
 import json
 import time
@@ -17,7 +17,7 @@ def test_a_plan_measures_nothing(make, measure, labs, root, monkeypatch):
     assert measure(study, speed) == [] and labs.made == []
     with pytest.raises(Stopped):
         study.complete()
-    event, = told(root)
+    event, = read_events(root)
     assert (event["event"], event["done"], event["total"]) == ("plan", 0, 4)
     assert event["points"][0] == speed.points()[0].label and event["seconds"] is None
 
@@ -33,7 +33,7 @@ def test_time_that_is_up_stops_between_points(make, measure, labs, root, monkeyp
             study.run.until = time.time() - 1
     with pytest.raises(Stopped, match="2 points left"):
         study.complete()
-    assert [e["event"] for e in told(root)][-2:] == ["done", "paused"]
+    assert [e["event"] for e in read_events(root)][-2:] == ["done", "paused"]
     monkeypatch.delenv("LABBOOK_UNTIL")
     study, speed = make()
     assert len(measure(study, speed)) == 2
@@ -54,7 +54,7 @@ def test_progress_is_reported_line_by_line(make, root, monkeypatch):
     study, speed = make()
     failing(study, speed, {1}, SystemFailure("it died"))
     study.complete()
-    events = told(root)
+    events = read_events(root)
     assert [e["event"] for e in events] == [
         "plan", *["start", "done"], *["start", "failed"], *["start", "done"] * 3, "complete"]
     assert [e["done"] for e in events if e["event"] == "done"] == [1, 2, 3, 4]
@@ -70,10 +70,10 @@ def test_a_plan_estimates_from_earlier_points(make, measure, root, monkeypatch):
     monkeypatch.setenv("LABBOOK_PLAN", "1")
     study, speed = make(repeats=3)
     list(speed.remaining())
-    assert told(root)[0]["seconds"] > 0 and told(root)[0]["done"] == 4
+    assert read_events(root)[0]["seconds"] > 0 and read_events(root)[0]["done"] == 4
 
 
-def told(root):
+def read_events(root):
     return [json.loads(line) for line in (root / "progress").read_text().splitlines()]
 
 
@@ -106,7 +106,7 @@ def test_a_truncated_record_is_measured_again(make, measure):
     assert path.with_name(path.name + ".broken").exists()
 
 
-def test_a_record_with_one_wrong_bit_is_told_to_the_press_and_never_judged(make, measure, tmp_path, monkeypatch):
+def test_a_record_with_one_wrong_bit_is_reported_to_the_press_and_never_judged(make, measure, tmp_path, monkeypatch):
     study, speed = make(repeats=3)
     measure(study, speed, lambda point: 0.02 if point.system == "a" else 0.01)
     right, rows = study.judge("slower"), len(speed.summary())
@@ -123,8 +123,8 @@ def test_a_record_with_one_wrong_bit_is_told_to_the_press_and_never_judged(make,
     with pytest.warns(UserWarning, match="damaged"):
         measured = measure(study, speed, lambda point: 0.02 if point.system == "a" else 0.01)
     assert measured == [speed.points()[2]] and study.judge("slower").measured == right.measured
-    told = [json.loads(line) for line in (tmp_path / "progress").read_text().splitlines()]
-    message, = (event["message"] for event in told if event["event"] == "warning")
+    events = [json.loads(line) for line in (tmp_path / "progress").read_text().splitlines()]
+    message, = (event["message"] for event in events if event["event"] == "warning")
     assert str(path) in message and "measured again" in message
 
 
@@ -159,12 +159,12 @@ def test_two_failures_that_differ_do_not_end_it(make):
     study.complete()
 
 
-def test_the_first_failure_is_said_at_once(make, capsys, monkeypatch):
+def test_the_first_failure_is_reported_at_once(make, capsys, monkeypatch):
     monkeypatch.setattr("labbook.study.progress.interactive", lambda: False)
     study, speed = make()
     failing(study, speed, {0, 2}, SystemFailure("it died"))
-    said = capsys.readouterr().err
-    assert said.count("it died") == 1 and speed.points()[0].label in said
+    output = capsys.readouterr().err
+    assert output.count("it died") == 1 and speed.points()[0].label in output
 
 
 def test_alike_failures_are_reported_once(make):

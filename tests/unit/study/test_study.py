@@ -76,24 +76,24 @@ def test_conditions_tell_where_and_when(make, measure):
     study, speed = make()
     assert study.conditions() == {}
     measure(study, speed)
-    told = study.conditions()
-    assert told["points"] == 4 and told["stale"] == 0 and told["profile"] == "quick"
-    assert told["from"] <= told["to"] and told["cpu"] and told["kernel"]
+    conditions = study.conditions()
+    assert conditions["points"] == 4 and conditions["stale"] == 0 and conditions["profile"] == "quick"
+    assert conditions["from"] <= conditions["to"] and conditions["cpu"] and conditions["kernel"]
 
 
 def test_conditions_tell_of_each_machine_that_measured(make, measure, monkeypatch):
     study, speed = make()
     real = published.provenance
 
-    def kept(meta, profile):
-        told = real(meta, profile)
+    def with_cpu(meta, profile):
+        found = real(meta, profile)
         cpu = "Opal" if meta["key"] == speed.points()[0].key else "Agate"
-        return told | {"machine": told["machine"] | {"cpu": cpu, "cores": 2}}
+        return found | {"machine": found["machine"] | {"cpu": cpu, "cores": 2}}
 
     measure(study, speed)
-    monkeypatch.setattr(published, "provenance", kept)
-    told = study.conditions()
-    assert told["cpu"] == "Agate (3 of 4 points), Opal (1 of 4 points)" and told["cores"] == 2
+    monkeypatch.setattr(published, "provenance", with_cpu)
+    conditions = study.conditions()
+    assert conditions["cpu"] == "Agate (3 of 4 points), Opal (1 of 4 points)" and conditions["cores"] == 2
 
 
 RACK = """provider: ssh
@@ -130,30 +130,30 @@ def test_conditions_of_hosts_elsewhere_tell_their_kinds(rack, measure):
 
 
 def test_no_record_holds_addresses_users_or_keys(rack, root):
-    """Neither of a point that came out nor of one that failed; what was told stays told."""
+    """Neither of a point that came out nor of one that failed; the rest of their messages stays."""
     study, speed = rack
-    said = "opal@gate.example.org (/home/me/.ssh/lab): 10.0.0.7:3306 refused /home/opal/labs/x"
+    message = "opal@gate.example.org (/home/me/.ssh/lab): 10.0.0.7:3306 refused /home/opal/labs/x"
     for number, point in enumerate(speed.remaining()):
         with study.attempt(point) as attempt:
-            attempt.record([{"seconds": 1.0, "ok": False, "error": said}], facts={"at": [said]},
-                           series={"log": pd.DataFrame({"line": [said]})})
+            attempt.record([{"seconds": 1.0, "ok": False, "error": message}], facts={"at": [message]},
+                           series={"log": pd.DataFrame({"line": [message]})})
             if number:
-                raise SystemFailure(said, log=said)
+                raise SystemFailure(message, log=message)
     point, failed = speed.points()
-    told = [str(study.records("speed").meta(point.key)), speed.rows(point).to_string(),
-            speed.series(point, "log").to_string(), str(speed.failures())]
-    told += [path.read_text() for path in root.glob("data/records/**/*") if path.suffix != ".parquet"
-             and path.is_file()]
-    assert "rack1 (KEY): rack1:3306 refused ROOT/x" in told[1] and "rack1 (KEY)" in told[3]
-    assert len(told) > 4 and "Traceback" in "".join(told)
-    assert not [secret for secret in SECRETS for text in told if secret in text]
+    texts = [str(study.records("speed").meta(point.key)), speed.rows(point).to_string(),
+             speed.series(point, "log").to_string(), str(speed.failures())]
+    texts += [path.read_text() for path in root.glob("data/records/**/*") if path.suffix != ".parquet"
+              and path.is_file()]
+    assert "rack1 (KEY): rack1:3306 refused ROOT/x" in texts[1] and "rack1 (KEY)" in texts[3]
+    assert len(texts) > 4 and "Traceback" in "".join(texts)
+    assert not [secret for secret in SECRETS for text in texts if secret in text]
 
 
-@pytest.mark.parametrize("change, words", [
+@pytest.mark.parametrize("change, message", [
     ({"name": "deno"}, "did you mean 'demo'"),
     ({"environment": "environments/lokal.yml"}, "local.yml")])
-def test_a_study_that_is_not_there_is_refused(root, change, words):
-    with pytest.raises(InputError, match=words):
+def test_a_study_that_is_not_there_is_refused(root, change, message):
+    with pytest.raises(InputError, match=message):
         Study(**({"name": "demo"} | change)).place
 
 

@@ -33,7 +33,7 @@ def test_a_step_that_never_came_out_has_no_mean(rows):
     assert "mean_second_ms" not in found and found["mean_first_ms"] == pytest.approx(200)
 
 
-def test_rows_whose_step_is_not_told_are_operations():
+def test_rows_whose_step_is_not_given_are_operations():
     rows = pd.DataFrame(CALLS, columns=COLUMNS).assign(step=None)
     assert summarise(rows) == summarise(rows.drop(columns="step"))
     assert summarise(rows)["n"] == 9

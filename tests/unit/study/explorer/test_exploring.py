@@ -68,16 +68,17 @@ def test_rows_are_those_that_are_chosen(explorer):
 
 
 def test_the_line_below_reads_the_raw_rows(explorer, study):
-    words = explorer._raw(explorer.rows())
-    assert words.startswith("The raw rows of the first: study.experiments['speed'].rows(system='")
-    assert len(eval(words.partition(": ")[2])) == 10
+    line = explorer._raw(explorer.rows())
+    assert line.startswith("The raw rows of the first: study.experiments['speed'].rows(system='")
+    assert len(eval(line.partition(": ")[2])) == 10
 
 
 def test_a_figure_and_rows_are_shown(explorer, monkeypatch):
-    shown, show = [], type(explorer.shown).append_display_data
-    monkeypatch.setattr(type(explorer.shown), "append_display_data", lambda self, one: shown.append(one) or show(self, one))
+    displayed, show = [], type(explorer.shown).append_display_data
+    monkeypatch.setattr(type(explorer.shown), "append_display_data",
+                        lambda self, one: displayed.append(one) or show(self, one))
     explorer.metric.value = "rate_per_s"
-    picture, rows = shown
+    picture, rows = displayed
     assert "value of rate_per_s over clients" in repr(picture)
     assert list(rows) == ["system", "clients", "sync", "repeat", "rate_per_s"]
     assert [one["output_type"] for one in explorer.shown.outputs] == ["display_data", "display_data", "stream"]

@@ -54,7 +54,7 @@ def test_an_experiment_says_its_parameters(make):
     assert "<td>&lt;a&gt;, b</td>" in speed._repr_html_()
 
 
-def test_points_are_told_by_their_parameters_in_lists_too(make, shell):
+def test_points_are_named_by_their_parameters_in_lists_too(make, shell):
     _, speed = make()
     one = speed.points()[0]
     assert shell(one)["text/plain"] == one.label and "clients=1" in shell(speed.points())["text/plain"]
@@ -71,10 +71,10 @@ def test_a_command_says_what_it_printed(shell):
     assert shell(Result("", "no\n", 3))["text/plain"] == "no\nexit code 3"
 
 
-def made_link(asked):
+def made_link(settings):
     link = Link.__new__(Link)
     link.site_a, link.site_b = "tokyo", "osaka"
-    link._ends = [end(asked=asked)]
+    link._ends = [end(asked=settings)]
     return link
 
 
@@ -95,10 +95,10 @@ def test_a_lab_is_a_table_of_its_hosts(shell, monkeypatch):
     lab.id, lab.study, lab.hosts = "1a2b", "demo", {"db1": host(), "db2": host("db2")}
     link = made_link({"rtt_ms": 100, "loss": 0.0, "cut": False})
     monkeypatch.setattr(Lab, "links", lambda self: [link])
-    told = shell(lab)
-    assert told["text/plain"].splitlines()[0] == "lab 1a2b of demo"
-    assert told["text/plain"].splitlines()[-1] == "  link tokyo to osaka: rtt_ms 100"
-    assert told["text/html"].count("<tr>") == 3
+    data = shell(lab)
+    assert data["text/plain"].splitlines()[0] == "lab 1a2b of demo"
+    assert data["text/plain"].splitlines()[-1] == "  link tokyo to osaka: rtt_ms 100"
+    assert data["text/html"].count("<tr>") == 3
     link._ends = [Gone()]
     assert shell(link)["text/plain"] == "link tokyo to osaka: it does not answer"
     link._ends = [end(asked={"cut": False})]
@@ -120,9 +120,9 @@ def test_systems_and_the_rest_are_a_line(shell):
                                    sorted((paths.checkout() / "data/papers").glob("*/lab.yml"))])
 def test_a_lab_yml_is_its_hosts_links_and_systems(shell, study):
     described = LabDescription.load(paths.papers(study) / "lab.yml")
-    told = shell(described)["text/plain"].splitlines()
-    assert told[0] == f"lab of {study}, {len(described.hosts)} hosts"
-    assert len(told) == 1 + len(described.hosts) + len(described.links) + len(described.systems)
+    lines = shell(described)["text/plain"].splitlines()
+    assert lines[0] == f"lab of {study}, {len(described.hosts)} hosts"
+    assert len(lines) == 1 + len(described.hosts) + len(described.links) + len(described.systems)
 
 
 def test_the_books_style_sheet_is_shown_to_people_only(monkeypatch):

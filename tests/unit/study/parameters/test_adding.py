@@ -91,16 +91,16 @@ def test_without_values_in_the_full_profile_the_first_look_is_taken(tmp_path, te
 @pytest.mark.parametrize("text", ["- crowd\n", "crowd: 12\n"])
 def test_a_full_profile_that_is_no_mapping_is_named(tmp_path, text):
     (tmp_path / "data/papers/demo/full.yml").write_text(text)
-    said = r"full.yml: crowd: .* is no mapping.*allowed: crowd: \{NAME: value\} with clients, repeats"
-    with pytest.raises(InputError, match=said):
+    message = r"full.yml: crowd: .* is no mapping.*allowed: crowd: \{NAME: value\} with clients, repeats"
+    with pytest.raises(InputError, match=message):
         adding.options("demo", claim(), Experiment("crowd"))
 
 
-def test_nothing_is_said_of_a_value_that_the_notebook_has_and_published_points_lack():
+def test_nothing_is_reported_of_a_value_that_the_notebook_has_and_published_points_lack():
     one = claim(where={"concurrency": 10})
     assert adding.options("demo", one, Experiment("speed", {"concurrency": 1})) == ""
 
 
-def test_nothing_is_said_where_the_notebook_does_not_say():
+def test_nothing_is_reported_where_the_notebook_does_not_say():
     assert adding.options("demo", claim(), Experiment("fixed")) == ""
     assert adding.options("demo", claim(where={"rows": 3}), Experiment("speed", {"concurrency": 1})) == ""

@@ -18,13 +18,13 @@ def test_a_mixed_list_takes_the_types_it_shows():
         checking.check({"sizes": [2.5]}, defaults, "")
 
 
-@pytest.mark.parametrize("default, text, said", [
+@pytest.mark.parametrize("default, text, message", [
     (3, "2020-13-01", r"x: '2020-13-01' cannot be read: .*\(allowed: int, such as 3\)"),
     ([1], "[2020-13-01]", r"x: .* cannot be read: .*\(allowed: list of int, such as \[1\]\)"),
     (3, "[1", r"x: '\[1' is not YAML \(allowed: int, such as 3\)"),
     (None, "[1", r"\(allowed: any YAML\)")])
-def test_text_that_yaml_cannot_read_is_refused_with_what_is_allowed(default, text, said):
-    with pytest.raises(InputError, match=said):
+def test_text_that_yaml_cannot_read_is_refused_with_what_is_allowed(default, text, message):
+    with pytest.raises(InputError, match=message):
         checking.from_text(default, text, "x")
 
 
@@ -36,6 +36,6 @@ def test_fewer_repeats_than_none_are_refused_by_name(values):
 
 def test_of_many_parameters_an_error_lists_the_groups():
     many = [f"a{group}.x{entry}" for group in range(6) for entry in range(6)]
-    said = str(checking.unknown("a0", [*many, "environment"], "cms.ipynb"))
-    assert said.endswith("(allowed: environment, or GROUP.NAME with a group of a0, a1, a2, a3, a4, a5)")
+    message = str(checking.unknown("a0", [*many, "environment"], "cms.ipynb"))
+    assert message.endswith("(allowed: environment, or GROUP.NAME with a group of a0, a1, a2, a3, a4, a5)")
     assert "a0.x0, a0.x1" in str(checking.unknown("a0.y", many, "cms.ipynb"))

@@ -54,7 +54,7 @@ def test_text_is_what_yaml_makes_of_it(kernel, code, name, value):
     assert kernel(by_papermill(code))[name] == value
 
 
-@pytest.mark.parametrize("code, said", [
+@pytest.mark.parametrize("code, message", [
     ('clients = "many"', r"demo.ipynb: clients: 'many' is of the wrong type \(allowed: list of int, such as \[1, 10\]"),
     ('clients = "[1"', "demo.ipynb: clients: '\\[1' is not YAML"),
     ("clients = []", "demo.ipynb: clients: an empty list"),
@@ -64,8 +64,8 @@ def test_text_is_what_yaml_makes_of_it(kernel, code, name, value):
     ("speed = dict(rtt=[5], rate=1.0, repeats=1)", "speed.rtt: no such parameter, did you mean 'speed.rtt_ms'"),
     ("speed = dict(repeats=1)", "speed: the group is incomplete, it lacks rtt_ms, rate"),
 ])
-def test_slips_are_found_before_anything_starts(kernel, code, said):
-    with pytest.raises(InputError, match=said):
+def test_slips_are_found_before_anything_starts(kernel, code, message):
+    with pytest.raises(InputError, match=message):
         kernel(by_papermill(code))
 
 
@@ -141,6 +141,6 @@ def test_papermill_itself(book):
     assert "clients [1, 90]" in (book.root / "out.ipynb").read_text()
     with pytest.raises(papermill.exceptions.PapermillExecutionError, match="did you mean 'clients'"):
         papermill.execute_notebook(source, out, parameters={"client": [1]}, **run)
-    shown, = [output for cell in json.loads((book.root / "out.ipynb").read_text())["cells"]
+    error, = [output for cell in json.loads((book.root / "out.ipynb").read_text())["cells"]
               for output in cell.get("outputs", ()) if output["output_type"] == "error"]
-    assert len(shown["traceback"]) == 1 and "did you mean 'clients'" in shown["traceback"][0]
+    assert len(error["traceback"]) == 1 and "did you mean 'clients'" in error["traceback"][0]

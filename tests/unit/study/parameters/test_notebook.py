@@ -6,16 +6,16 @@ from labbook.errors import InputError
 from labbook.study.parameters import notebook
 
 
-@pytest.mark.parametrize("code, said", [
+@pytest.mark.parametrize("code, message", [
     ("n = 1 + len('a')", "n"),
     ("import os", "line 1"),
     ("a, b = 1, 2", "line 1"),
     ("n = ", "line 1"),
 ])
-def test_a_parameters_cell_of_anything_but_literals_is_refused(code, said):
+def test_a_parameters_cell_of_anything_but_literals_is_refused(code, message):
     with pytest.raises(InputError) as error:
         notebook.literals(code, "x.ipynb")
-    assert "x.ipynb" in str(error.value) and said in str(error.value)
+    assert "x.ipynb" in str(error.value) and message in str(error.value)
 
 
 def test_annotations_comments_negatives_and_none_are_literals():

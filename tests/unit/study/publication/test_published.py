@@ -1,4 +1,4 @@
-"""Published summaries: damage is said, files of earlier versions are read, and sets stand beside each other."""
+"""Published summaries: damage is reported, files of earlier versions are read, and sets stand beside each other."""
 
 import json
 import random
@@ -26,7 +26,7 @@ def study(make, measure, monkeypatch):
     return make()[0]
 
 
-def test_a_thousand_damages_to_a_published_summary_are_all_said(study):
+def test_a_thousand_damages_to_a_published_summary_are_all_reported(study):
     file, draw = published.file("demo", HERE, "speed"), random.Random(3)
     whole = file.read_bytes()
     assert len(published.load(study, "speed")) == 4
@@ -50,13 +50,13 @@ def test_a_published_summary_of_an_earlier_version_is_read(study):
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"versions": {}}'])
-def test_a_damaged_fingerprint_of_published_summaries_is_said(study, text):
+def test_a_damaged_fingerprint_of_published_summaries_is_reported(study, text):
     published.fingerprint_path("demo", HERE).write_text(text)
     with pytest.raises(InputError, match="fingerprint.json: the published file is damaged"):
         published.load(study, "speed")
 
 
-def test_the_note_on_a_published_run_is_read_and_its_damage_said(root):
+def test_the_note_on_a_published_run_is_read_and_its_damage_is_reported(root):
     file = root / "data/published/demo/epyc/run.json"
     assert published.read_run("demo") == {}
     file.parent.mkdir(parents=True)
@@ -122,7 +122,7 @@ def test_an_experiment_that_came_after_the_published_run_has_no_points(study):
         study.experiment("lost", vary={"x": [1]}).summary()
 
 
-def test_nothing_published_is_said(make, monkeypatch):
+def test_nothing_published_is_reported(make, monkeypatch):
     monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
     _, speed = make()
     with pytest.raises(InputError, match="nothing is published"):

@@ -33,10 +33,10 @@ def test_a_page_of_several_sets_has_the_verdict_of_one_set_alone(two_sets, make,
 
 def test_verdicts_on_a_set_are_judged_anew_when_a_rule_has_changed(full, root):
     publish.export(full[0])
-    kept = published_verdicts.claims_path("demo", HERE)
-    before, text = published_verdicts.verdicts("demo", HERE)[0], kept.read_text()
+    file = published_verdicts.claims_path("demo", HERE)
+    before, text = published_verdicts.verdicts("demo", HERE)[0], file.read_text()
     claims = root / "data/papers/demo/claims.yml"
     claims.write_text(claims.read_text().replace("than b", "than B"))
     after, = published_verdicts.verdicts("demo", HERE)
-    assert after["statement"] != before["statement"] and kept.read_text() == text
-    assert publish.judge("demo") == [kept] and json.loads(kept.read_text())["claims"] == [after]
+    assert after["statement"] != before["statement"] and file.read_text() == text
+    assert publish.judge("demo") == [file] and json.loads(file.read_text())["claims"] == [after]

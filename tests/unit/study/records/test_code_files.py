@@ -30,18 +30,18 @@ def test_a_point_is_refused_once_the_code_is_another(make, labs, library, monkey
 
 def test_other_files_and_other_words_refuse_nothing(make, labs, library, monkeypatch):
     study, _ = make()
-    asked = []
+    calls = []
     monkeypatch.setattr("labbook.study.study.fingerprint", lambda study: Fingerprint("first"))
-    monkeypatch.setattr(code_files, "fingerprint", lambda study: asked.append(study) or Fingerprint("first"))
+    monkeypatch.setattr(code_files, "fingerprint", lambda study: calls.append(study) or Fingerprint("first"))
     point = study.experiments["speed"].points()[0]
     assert study.fingerprint.code == "first"
     (library / "__pycache__/load.pyc").write_text("compiled")
     study.attempt(point)
-    assert asked == []
+    assert calls == []
     (library / "load.py").write_text("X = 1   # a comment\n")
     study.attempt(point)
     study.attempt(point)
-    assert asked == ["demo"], "looked at once for each change"
+    assert calls == ["demo"], "looked at once for each change"
 
 
 def test_a_file_that_is_gone_is_a_change(make, labs, library, monkeypatch):

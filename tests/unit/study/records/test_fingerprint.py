@@ -169,8 +169,8 @@ def test_a_renamed_module_a_move_a_split_and_a_merge_change_nothing(library, roo
     replace("deep()", "depth.g()")(library / "workloads/load.py")
     assert code(library) == before, "moved to another package, and imported in another way"
     load = library / "workloads/load.py"
-    kept, _, split = load.read_text().partition("def compile_c")
-    load.write_text("from labbook.workloads.parts import compile_c\n" + kept)
+    rest, _, split = load.read_text().partition("def compile_c")
+    load.write_text("from labbook.workloads.parts import compile_c\n" + rest)
     (library / "workloads/parts.py").write_text("def compile_c" + split)
     assert code(library) == before, "split"
     shapes = library / "workloads/outlines.py"
@@ -229,8 +229,8 @@ def test_a_move_of_definitions_of_the_same_name_changes_nothing(library):
     replace("RIGHT = 5\n", "from labbook.workloads import right\n")(two)
     replace("return RIGHT", "return right.RIGHT")(two)
     assert code(library) == before, "a constant that one module refers to"
-    kept, _, split = two.read_text().partition("def one")
-    two.write_text("from labbook.workloads.three import one\n\n" + kept)
+    rest, _, split = two.read_text().partition("def one")
+    two.write_text("from labbook.workloads.three import one\n\n" + rest)
     (library / "workloads/three.py").write_text(
         "from labbook.workloads import two\n\ndef one" + split.replace("both", "two.both"))
     assert code(library) == before, "one of two functions that call each other"
@@ -316,17 +316,17 @@ def of_all():
 def test_all_that_measures_is_in_some_studys_fingerprint(of_all):
     modules = set().union(*(found.modules() for found in of_all.values()))
     files = set().union(*(found.files for found in of_all.values()))
-    lacking = []
+    unreached = []
     for path in sorted(p for room in ("systems", "workloads", "papers")
                        for p in (LIBRARY / room).rglob("*")):
         name = str(path.relative_to(LIBRARY))
         if path.is_dir() or path.suffix == ".pyc" or any(fnmatchcase(name, out) for out in LEFT_OUT):
             continue
         if path.suffix != ".py":
-            lacking += [name] * (name not in files)
+            unreached += [name] * (name not in files)
         elif _module(name) not in modules and _defines(path):
-            lacking.append(name)
-    assert not lacking, "reached by no study: import it where it is used, or say why not here"
+            unreached.append(name)
+    assert not unreached, "reached by no study: import it where it is used, or say why not here"
 
 
 def _module(name: str) -> str:
@@ -431,9 +431,9 @@ def test_the_cache_of_definitions_is_one_file_for_all_checkouts_and_forgets_what
             shutil.rmtree(tmp_path / "gone")
         cache.save()
     assert in_use.exists() and not unused.exists()
-    [kept] = set((tmp_path / "cache").iterdir()) - {in_use}
+    [file] = set((tmp_path / "cache").iterdir()) - {in_use}
     here = str(tmp_path / "here" / "mod.py")
-    assert set(json.loads(kept.read_text())) == {here, f"mod {here}"}
+    assert set(json.loads(file.read_text())) == {here, f"mod {here}"}
 
 
 # What follows from a change
@@ -471,7 +471,7 @@ def test_the_full_profile_keeps_and_marks(changed, measure, monkeypatch):
     assert "4 of 4 points by earlier code" in study.judge("slower")._repr_html_()
 
 
-def test_another_version_makes_a_record_stale_and_is_said(changed, measure, monkeypatch):
+def test_another_version_makes_a_record_stale_and_is_reported(changed, measure, monkeypatch):
     monkeypatch.setenv("LABBOOK_PROFILE", "full")
     study, speed = changed(Fingerprint("old", {"db": "1.1"}))
     assert measure(study, speed) == [] and speed.summary()["stale"].all()

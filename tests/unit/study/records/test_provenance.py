@@ -64,12 +64,12 @@ def test_the_way_to_the_same_hosts_does_not_matter(tmp_path, old, new):
 def test_addresses_users_and_keys_are_not_reported(tmp_path):
     (tmp_path / "rack.yml").write_text(RACK)
     redact = provenance.redactor(tmp_path / "rack.yml")
-    told = redact({"op@10.0.0.1": ["jay@gate.example.org: refused", "/10.0.0.11:9160", 7, None],
-                 "log": ("key /home/me/.ssh/lab of /home/me/.ssh/known", "/home/op/labs/ab1/db/log"),
-                 "also": "192.0.2.1 and 192.0.2.11, port 22; 192.0.2.1."})
-    assert told == {"rack1": ["gate: refused", "/rack2:9160", 7, None],
-                    "log": ("key KEY of KNOWN_HOSTS", "ROOT/ab1/db/log"),
-                    "also": "rack1 and rack2, port 22; rack1."}
+    redacted = redact({"op@10.0.0.1": ["jay@gate.example.org: refused", "/10.0.0.11:9160", 7, None],
+                       "log": ("key /home/me/.ssh/lab of /home/me/.ssh/known", "/home/op/labs/ab1/db/log"),
+                       "also": "192.0.2.1 and 192.0.2.11, port 22; 192.0.2.1."})
+    assert redacted == {"rack1": ["gate: refused", "/rack2:9160", 7, None],
+                        "log": ("key KEY of KNOWN_HOSTS", "ROOT/ab1/db/log"),
+                        "also": "rack1 and rack2, port 22; rack1."}
     assert redact("\x1b[31m10.0.0.1\x1b[0m") == "\x1b[31mrack1\x1b[0m"
     unlike = "10.0.0.111 110.0.0.1 10.0.0.1.2 opera@home my192.0.2.1"
     assert redact(unlike) == unlike

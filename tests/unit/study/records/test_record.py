@@ -47,7 +47,7 @@ def test_what_is_written_is_read(records):
     lambda path: path.write_bytes(b"PAR1 no Parquet PAR1"),
     lambda path: pd.DataFrame({"v": [1]}).to_parquet(path),
 ], ids=["truncated", "empty", "nonsense", "without provenance"])
-def test_a_broken_record_is_set_aside_and_said(records, damage):
+def test_a_broken_record_is_set_aside_and_reported(records, damage):
     put(records)
     damage(records.path("k"))
     with pytest.warns(UserWarning, match="damaged.*measured again"):
@@ -76,7 +76,7 @@ def test_an_older_record_is_kept_until_the_new_one_is_written(records, monkeypat
     assert read_meta(old)["value"] == 1
 
 
-def test_a_full_disk_is_said_and_loses_nothing(records, monkeypatch):
+def test_a_full_disk_is_reported_and_loses_nothing(records, monkeypatch):
     put(records, value=1)
     files = set(records.folder.iterdir())
 
@@ -128,15 +128,15 @@ def test_what_a_killed_run_left_is_cleaned_and_a_live_one_is_left_alone(records)
 def test_failures_are_reported_and_forgotten(records):
     assert records.failure("k") is None
     records.write_failure("k", {"key": "k", "message": "it broke"}, "Traceback: it broke")
-    told = records.failure("k")
-    assert told["message"] == "it broke" and "it broke" in open(told["traceback"]).read()
+    failure = records.failure("k")
+    assert failure["message"] == "it broke" and "it broke" in open(failure["traceback"]).read()
     put(records)
-    assert records.failure("k") is None and not os.path.exists(told["traceback"])
+    assert records.failure("k") is None and not os.path.exists(failure["traceback"])
 
 
 def test_numbers_of_numpy_and_times_become_json():
-    told = {"a": np.int64(1), "b": np.array([1.5]), "c": {2, 1}, "d": pd.Timestamp(0)}
-    assert json.loads(json.dumps(told, default=record.plain)) == {
+    values = {"a": np.int64(1), "b": np.array([1.5]), "c": {2, 1}, "d": pd.Timestamp(0)}
+    assert json.loads(json.dumps(values, default=record.plain)) == {
         "a": 1, "b": [1.5], "c": [1, 2], "d": "1970-01-01T00:00:00"}
 
 
