@@ -63,18 +63,18 @@ class Cloud:
                                  "links": [{"rel": "self", "href": f"{self.url}/compute/v2.1/"}]}}, {}
 
     def boot(self, *, body, **_):
-        asked = body["server"]
-        flavor = self.flavors[asked["flavorRef"]]
-        count = asked["min_count"]
+        requested = body["server"]
+        flavor = self.flavors[requested["flavorRef"]]
+        count = requested["min_count"]
         if self.limits.get("enforce") and flavor["vcpus"] * count > self.limits["maxTotalCores"]:
             raise Refused(403, "Quota exceeded for cores: Requested 99, but already used 0 of 20")
-        made = [self._server(asked, flavor, i, count) for i in range(count)]
+        made = [self._server(requested, flavor, i, count) for i in range(count)]
         return 202, {"server": {"id": made[0]["id"], "links": []}}, {}
 
-    def _server(self, asked, flavor, i, count):
-        made = {"id": str(uuid.uuid4()), "metadata": asked["metadata"], "status": "BUILD", "looks": 0,
-                "name": asked["name"] + (f"-{i + 1}" if count > 1 else ""), "flavor": flavor,
-                "addresses": {}, "huge": flavor["name"] == "huge", "key_name": asked.get("key_name")}
+    def _server(self, requested, flavor, i, count):
+        made = {"id": str(uuid.uuid4()), "metadata": requested["metadata"], "status": "BUILD", "looks": 0,
+                "name": requested["name"] + (f"-{i + 1}" if count > 1 else ""), "flavor": flavor,
+                "addresses": {}, "huge": flavor["name"] == "huge", "key_name": requested.get("key_name")}
         self.servers[made["id"]] = made
         return made
 
@@ -105,10 +105,10 @@ class Cloud:
         return 202, None, {}
 
     def attach(self, server, *, body, **_):
-        asked = body["volumeAttachment"]
-        at = {"server_id": server, "device": asked.get("device") or "/dev/vdb"}
-        self.volumes[asked["volumeId"]] |= {"status": "in-use", "attachments": [at]}
-        return 200, {"volumeAttachment": {**asked, "id": asked["volumeId"]}}, {}
+        requested = body["volumeAttachment"]
+        at = {"server_id": server, "device": requested.get("device") or "/dev/vdb"}
+        self.volumes[requested["volumeId"]] |= {"status": "in-use", "attachments": [at]}
+        return 200, {"volumeAttachment": {**requested, "id": requested["volumeId"]}}, {}
 
     def detach(self, server, volume, **_):
         self.volumes[volume] |= {"status": "available", "attachments": []}

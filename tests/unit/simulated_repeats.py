@@ -157,7 +157,7 @@ def simulated(draw, noise, true, repeats, shifts, size=1.0, least=limits("", 0.0
 def wrong(case, noise: str, repeats: int, runs: int, size: float = 1.0) -> float:
     """In which share of so many runs the verdict was wrong at any number of repeats up to this one.
 
-    What a look decided stays decided, so the last verdict tells. But for claims of all and of some, of which a
+    What a look decided stays decided, so the last verdict counts. But for claims of all and of some, of which a
     point that is seen later turns the verdict round.
     """
     tested, true, verdicts, *least = case

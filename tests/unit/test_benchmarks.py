@@ -36,8 +36,8 @@ def rounds(load, tmp_path):
     module = load("rounds")
 
     def made(count=3, short=False, versions=None, **sizes):
-        asked = SimpleNamespace(rounds=count, short=short, json=tmp_path / "kept.json")
-        return module.Rounds("lab_up", asked, versions, **sizes)
+        options = SimpleNamespace(rounds=count, short=short, json=tmp_path / "kept.json")
+        return module.Rounds("lab_up", options, versions, **sizes)
 
     return made
 
@@ -89,8 +89,8 @@ def test_a_row_that_cannot_be_measured_says_why_until_it_is(rounds, tmp_path):
     assert json.loads((tmp_path / "kept.json").read_text())["rows"]["kathara"]["absent"] == "no images"
     rounds().add("kathara", 1, 2)
     rounds().absent("kathara", "no images")
-    kept = json.loads((tmp_path / "kept.json").read_text())["rows"]["kathara"]
-    assert kept["rounds"] == [[1, 2]] and "absent" not in kept
+    row = json.loads((tmp_path / "kept.json").read_text())["rows"]["kathara"]
+    assert row["rounds"] == [[1, 2]] and "absent" not in row
 
 
 def test_an_unknown_row_is_refused(rounds):
@@ -117,10 +117,10 @@ def test_what_was_measured_whole_is_published_and_the_rest_stays(load, tmp_path,
 
 def test_results_of_cassandra_stress_are_read(load):
     read = load("keyvalue_load").stress_calls
-    said = "Results:\nOp rate   :   14,285 op/s\nTotal partitions          :    200,000 [READ: 200,000]\n" \
-           "Total errors              :          0 [READ: 0]\n"
-    assert read(said) == 200000
-    for wrong in (said.replace("     0 [", "     3 ["), "no results"):
+    output = "Results:\nOp rate   :   14,285 op/s\nTotal partitions          :    200,000 [READ: 200,000]\n" \
+             "Total errors              :          0 [READ: 0]\n"
+    assert read(output) == 200000
+    for wrong in (output.replace("     0 [", "     3 ["), "no results"):
         with pytest.raises(LabError):
             read(wrong)
 

@@ -31,12 +31,12 @@ def test_text_with_a_line_break_is_allowed_where_no_pattern_is_asked(tmp_path):
         check({"name": "lan\nwan"}, {"properties": {"name": {"pattern": "^[a-z]+$"}}}, tmp_path)
 
 
-@pytest.mark.parametrize("data, said", [
+@pytest.mark.parametrize("data, message", [
     (b"address: {{ host }}", "line 1.*needs quotes"), (b"day: 2024-13-45", "cannot be read: month"),
     (b"name: caf\xe9", "cannot be read: .*utf-8"), (None, "cannot be read: .*directory")])
-def test_what_is_no_yaml_is_named_with_its_file(data, said, tmp_path):
+def test_what_is_no_yaml_is_named_with_its_file(data, message, tmp_path):
     file = tmp_path / "file.yml"
     file.mkdir() if data is None else file.write_bytes(data)
-    with pytest.raises(InputError, match=said) as refused:
+    with pytest.raises(InputError, match=message) as refused:
         load_yaml(file)
     assert refused.value.file == file

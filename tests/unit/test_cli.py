@@ -31,9 +31,9 @@ print("LOADED", code, sorted({HEAVY!r} & set(sys.modules)))
 """
 
 
-def command(*words):
+def command(*args):
     """Run a command in a new process; (its output, what it loaded)."""
-    done = subprocess.run([sys.executable, "-c", LOADED, *words], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", LOADED, *args], capture_output=True, text=True)
     return done.stdout, done.stdout.rpartition("LOADED ")[2].strip()
 
 
@@ -46,9 +46,9 @@ def up_to_date(book, study):
 
 
 def test_help_loads_nothing_heavy():
-    for words in (["--help"], ["run", "--help"], []):
-        said, loaded = command(*words)
-        assert loaded == "0 []" and "usage: labbook" in said
+    for args in (["--help"], ["run", "--help"], []):
+        output, loaded = command(*args)
+        assert loaded == "0 []" and "usage: labbook" in output
 
 
 def test_a_run_of_five_studies_with_nothing_to_do_is_light(book):
@@ -64,13 +64,13 @@ def test_a_run_of_five_studies_with_nothing_to_do_is_light(book):
 
 
 def test_help_has_each_exit_code():
-    said = cli.parser().format_help()
+    text = cli.parser().format_help()
     for code in (0, 1, run.WRONG_INPUT_CODE, run.PAUSED_CODE, 130):
-        assert re.search(rf"^  {code} ", said, re.M)
-    assert re.search(r"^  130  Ctrl-C; 143 SIGTERM; 129 ", said, re.M)
+        assert re.search(rf"^  {code} ", text, re.M)
+    assert re.search(r"^  130  Ctrl-C; 143 SIGTERM; 129 ", text, re.M)
 
 
-@pytest.mark.parametrize("words, code, said", [
+@pytest.mark.parametrize("args, code, message", [
     (["run", "nothing"], 2, "no study 'nothing'"),
     (["run", "-p", "repeatz", "1"], 2, "did you mean 'repeats'"),
     (["run", "--environment", "gone.yml"], 2, "gone.yml"),
@@ -84,34 +84,34 @@ def test_help_has_each_exit_code():
     (["doctor", "--fleet", "f.yml", "-v"], 2, "--verbose: of a fleet's machines only what they lack is shown"),
     (["up", "nothing"], 2, "no study"),
 ])
-def test_wrong_input_is_one_message_and_code_2(book, capsys, words, code, said):
+def test_wrong_input_is_one_message_and_code_2(book, capsys, args, code, message):
     book.study("cms", "1")
-    assert cli.main(words) == code
-    told = capsys.readouterr().err
-    assert said in told and "Traceback" not in told
+    assert cli.main(args) == code
+    output = capsys.readouterr().err
+    assert message in output and "Traceback" not in output
 
 
-@pytest.mark.parametrize("words", [["run", "--for", "soon"], ["run", "--profile", "slow"], ["fly"]])
-def test_words_that_the_command_line_does_not_know_end_with_code_2(words, capsys):
+@pytest.mark.parametrize("args", [["run", "--for", "soon"], ["run", "--profile", "slow"], ["fly"]])
+def test_words_that_the_command_line_does_not_know_end_with_code_2(args, capsys):
     with pytest.raises(SystemExit) as end:
-        cli.main(words)
+        cli.main(args)
     assert end.value.code == 2
 
 
-@pytest.mark.parametrize("error, code, said", [
+@pytest.mark.parametrize("error, code, message", [
     (InputError("wrong", file="a.yml", key="b"), 2, "a.yml: b: wrong"),
     (LabError("no host", remedy="Type this"), 1, "no host. Type this"),
     (ZeroDivisionError("oh"), 1, "unexpected ZeroDivisionError: oh"),
     (KeyboardInterrupt(), 130, "interrupted"),
 ])
 def test_errors_are_one_message_and_their_traceback_goes_to_a_log(
-        book, capsys, monkeypatch, error, code, said):
+        book, capsys, monkeypatch, error, code, message):
     def fail(_):
         raise error
     monkeypatch.setattr(book_commands, "status", fail)
     assert cli.main(["status"]) == code
-    told = capsys.readouterr().err
-    assert said in told and "Traceback" not in told
+    output = capsys.readouterr().err
+    assert message in output and "Traceback" not in output
     logs = list((book.root / "build/logs").glob("status-*.txt"))
     assert len(logs) == (code != 130)
     assert all("Traceback" in log.read_text() for log in logs)
@@ -119,32 +119,32 @@ def test_errors_are_one_message_and_their_traceback_goes_to_a_log(
 
 def test_what_run_is_asked_reaches_the_press(book, monkeypatch):
     got = {}
-    monkeypatch.setattr(run, "run", lambda names, asked: got.update(names=names, asked=asked) or 3)
+    monkeypatch.setattr(run, "run", lambda names, options: got.update(names=names, options=options) or 3)
     monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
-    words = ["run", "a", "--profile", "full", "-p", "x", "[1]", "--remeasure", "--for", "1m"]
+    args = ["run", "a", "--profile", "full", "-p", "x", "[1]", "--remeasure", "--for", "1m"]
     earliest = time.time() + 60
-    assert cli.main(words) == 3
-    asked = got["asked"]
-    assert got["names"] == ["a"] and asked.given == (("x", "[1]"),) and asked.profile == "full"
-    assert asked.remeasure and not asked.force and asked.published
-    assert earliest <= asked.until <= time.time() + 60
+    assert cli.main(args) == 3
+    options = got["options"]
+    assert got["names"] == ["a"] and options.given == (("x", "[1]"),) and options.profile == "full"
+    assert options.remeasure and not options.force and options.published
+    assert earliest <= options.until <= time.time() + 60
 
 
-@pytest.mark.parametrize("words, asked", [
+@pytest.mark.parametrize("args, which", [
     ([], None), (["--until-decided"], "all"), (["--until-decided", "--claims", "headline"], "headline")])
-def test_which_claims_are_asked_reaches_the_press(monkeypatch, words, asked):
+def test_which_claims_are_asked_reaches_the_press(monkeypatch, args, which):
     got = []
     monkeypatch.setattr(run, "run", lambda names, given: got.append(given.which) or 0)
-    assert cli.main(["run", *words]) == 0 and got == [asked]
+    assert cli.main(["run", *args]) == 0 and got == [which]
 
 
-@pytest.mark.parametrize("words, published, said", [
+@pytest.mark.parametrize("args, published, message", [
     (["--claims", "paper"], "", "--claims: needs --until-decided"),
     (["--until-decided"], "1", "--until-decided: .*without LABBOOK_PUBLISHED")])
-def test_options_of_an_ask_that_do_not_go_together_are_refused(monkeypatch, capsys, words, published, said):
+def test_options_of_an_ask_that_do_not_go_together_are_refused(monkeypatch, capsys, args, published, message):
     monkeypatch.setenv("LABBOOK_PUBLISHED", published)
-    assert cli.main(["run", *words]) == 2
-    assert re.search(said, capsys.readouterr().err)
+    assert cli.main(["run", *args]) == 2
+    assert re.search(message, capsys.readouterr().err)
 
 
 def test_status_shows_the_state_of_an_ask_on_demand(book, capsys):
@@ -155,7 +155,7 @@ def test_status_shows_the_state_of_an_ask_on_demand(book, capsys):
     pages.accept("cms", partial, {"study": "cms", "state": "ok", "key": keys.page_key("cms", {}), "parameters": {},
                                   "profile": "quick", "published": False, "board": board})
     assert cli.main(["status"]) == 0
-    assert "1/2 decided" in (told := capsys.readouterr().out) and "open: b" not in told
+    assert "1/2 decided" in (output := capsys.readouterr().out) and "open: b" not in output
     assert cli.main(["status", "-v"]) == 0
     assert ("cms: 1 of 2 claims decided\n  open: b, 6 repeats, needs about 12 repeats, about 4 min, longer than the time "
             "limit" in capsys.readouterr().out)
@@ -178,11 +178,11 @@ def test_claims_for_people_and_programs(book, capsys):
     assert json.loads(capsys.readouterr().out)[0]["id"] == "faster"
 
 
-@pytest.mark.parametrize("words", [["run", "wan"], ["claims", "wan"], ["publish", "wan"]])
-def test_a_study_without_a_notebook_is_incomplete(book, capsys, words):
+@pytest.mark.parametrize("args", [["run", "wan"], ["claims", "wan"], ["publish", "wan"]])
+def test_a_study_without_a_notebook_is_incomplete(book, capsys, args):
     book.study("cms", "1")
     book.write("data/papers/wan/claims.yml", "[]")
-    assert cli.main(words) == 2
+    assert cli.main(args) == 2
     assert ("study 'wan' is incomplete: data/papers/wan exists, notebooks/wan.ipynb and "
             "lib/labbook/papers/wan are missing") in capsys.readouterr().err
 

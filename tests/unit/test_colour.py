@@ -31,6 +31,6 @@ def test_who_wants_none_gets_none(monkeypatch, name, value, wanted):
 
 
 def test_verdicts_have_their_colours_and_names_have_none():
-    said = colour.words("not replicated  replicated  open-files  was-replicated", Terminal())
-    assert said == "\033[31mnot replicated\033[0m  \033[32mreplicated\033[0m  open-files  was-replicated"
+    coloured = colour.words("not replicated  replicated  open-files  was-replicated", Terminal())
+    assert coloured == "\033[31mnot replicated\033[0m  \033[32mreplicated\033[0m  open-files  was-replicated"
     assert colour.words("not replicated", io.StringIO()) == "not replicated"

@@ -5,7 +5,7 @@ import re
 from labbook import errors, paths
 
 
-def test_an_error_of_our_own_is_told_without_its_class():
+def test_an_error_of_our_own_is_printed_without_its_class():
     assert errors.in_words("LabError", "no host") == "no host"
     assert errors.in_words("KernelDied", "it ended") == "it ended"
     assert errors.in_words("ZeroDivisionError", "division by zero") == "ZeroDivisionError: division by zero"

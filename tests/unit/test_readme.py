@@ -38,18 +38,18 @@ def test_commands_are_the_command_lines_own(line):
 
 
 def test_make_targets_are_the_makefiles_own():
-    asked = set(re.findall(r"\bmake ([a-z]+)", " ".join(re.findall(r"`[^`]+`|```.*?```", README, re.S))))
-    assert {"book", "test", "published"} <= asked <= TARGETS
+    mentioned = set(re.findall(r"\bmake ([a-z]+)", " ".join(re.findall(r"`[^`]+`|```.*?```", README, re.S))))
+    assert {"book", "test", "published"} <= mentioned <= TARGETS
 
 
 def test_what_make_clean_takes_away_has_no_records_and_no_downloads(monkeypatch):
     for name in ("LABBOOK_ROOT", "LABBOOK_RECORDS", "LABBOOK_CACHE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(ROOT)
-    said = subprocess.run(["make", "-n", "clean"], capture_output=True, text=True, check=True).stdout
-    assert said == "rm -rf .venv build\n"
-    for kept in (paths.records_dir(), paths.cache_dir(), paths.published_dir()):
-        assert not any(kept.is_relative_to(ROOT / gone) for gone in (".venv", "build")), kept
+    output = subprocess.run(["make", "-n", "clean"], capture_output=True, text=True, check=True).stdout
+    assert output == "rm -rf .venv build\n"
+    for folder in (paths.records_dir(), paths.cache_dir(), paths.published_dir()):
+        assert not any(folder.is_relative_to(ROOT / gone) for gone in (".venv", "build")), folder
 
 
 @pytest.mark.parametrize("page, target", LINKS, ids=[f"{page.name}-{target}" for page, target in LINKS])

@@ -31,14 +31,14 @@ OTHERS = {
 
 
 def test_a_test_file_has_a_module_of_its_name():
-    lacking = set()
+    unmatched = set()
     for file in TESTS.rglob("test_*.py"):
         name = file.relative_to(TESTS).with_suffix("")
         if name.name == "test_claims" and name.parent.parent.name == "papers":
             continue        # of data/papers/NAME/claims.yml
         module = paths.checkout() / "lib/labbook" / name.with_name(name.name.removeprefix("test_"))
         if not (module.is_dir() or module.with_suffix(".py").exists()):
-            lacking.add(str(name))
-    assert lacking <= set(OTHERS), (
-        f"name these after the modules that they test, or list them in OTHERS: {lacking - set(OTHERS)}")
-    assert set(OTHERS) <= lacking, f"not in tests/unit any more: {set(OTHERS) - lacking}"
+            unmatched.add(str(name))
+    assert unmatched <= set(OTHERS), (
+        f"name these after the modules that they test, or list them in OTHERS: {unmatched - set(OTHERS)}")
+    assert set(OTHERS) <= unmatched, f"not in tests/unit any more: {set(OTHERS) - unmatched}"
