@@ -34,7 +34,8 @@ class Comparison:
     parameters that do not select the arm. repeats, settings: those that were measured in every arm, repeat
     and setting; lacking: of these repeats, those without a value at one of them (of an event that did not come, say),
     whose number is unknown. partial: further repeats that have a part of the settings, for rules by point only.
-    excluded: settings that the clients limited in most of the first repeats; empty where these are all.
+    excluded: settings that the clients limited in most of the first repeats, and for rules by sight in every
+    repeat that measured them; empty where these are all, but for rules by sight.
     limited, without: numbers of points that are limited by the clients, or have no value. NotTestable, or
     NotRun, without any such setting, and where no repeat's number is known or bounded.
     """
@@ -50,7 +51,7 @@ class Comparison:
         for arm in [rule.get("of", {})] + ([rule["than"]] if "than" in rule else []):
             wanted = {**rule.get("where", {}), **arm}
             self._take(_select(rows, wanted, source, profile, known), arm, self._subtract(rows, wanted))
-        self.excluded = self._usually_limited()
+        self.excluded = self._always_limited() if self.by_point else self._usually_limited()
         self._keep()
         if not self.settings and self.excluded and not self.by_point:
             self.excluded = set()
@@ -115,6 +116,12 @@ class Comparison:
         among = [one for one in at if one[0] in first]
         limited = [setting for repeat, setting in among if self._is_limited(repeat, setting)]
         return {s for s in set(limited) if 2 * limited.count(s) > sum(setting == s for _, setting in among)}
+
+    def _always_limited(self) -> set:
+        """Settings that the clients limited in every repeat that measured them. One point that they did not limit
+        may show what a rule by sight is about, in whichever repeat it is."""
+        at = set.intersection(*self._points)
+        return {setting for _, setting in at} - {setting for repeat, setting in at if not self._is_limited(repeat, setting)}
 
     def _is_limited(self, repeat, setting) -> bool:
         return any((repeat, setting) in limited for limited in self._limited)

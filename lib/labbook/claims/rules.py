@@ -60,7 +60,8 @@ low. So the number of its repeat is at most, or at least, the true one, or unkno
 of the interval that it does not make certain (claims/bounds.py). So does a repeat that lacks a value, or has
 one of which there is no ratio. A setting that the clients limited in most of the first repeats is left out of
 all, unless no setting is left. For `always` and `sometimes` such points are left out, and a repeat with one counts
-only for what was seen in it: the share is of the repeats that the clients did not limit.
+only for what was seen in it: the share is of the repeats that the clients did not limit. There a setting is left out
+only if the clients limited it in every repeat.
 
 A claim may have `needs`: properties of the place, such as a disk with seek times. Where the median
 of a metric, over the points of one of the claim's arms, shows that the place lacks one, the claim is

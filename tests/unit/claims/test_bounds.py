@@ -138,3 +138,18 @@ def test_points_limited_by_the_clients_are_in_no_claim_of_all_or_some(rule, with
     found = judged(rule, rare)
     assert found.verdict == without and "8 repeats" in found.reason, "a repeat without a point shows only what it has"
     assert judged(rule, limited_in({4}, rare)).verdict == with_them
+
+
+@pytest.mark.parametrize("rule, verdict", [({"name": "always", "high": 2}, NOT_REPLICATED),
+                                           ({"name": "sometimes", "low": 9}, REPLICATED)])
+def test_one_point_decides_by_sight_though_its_setting_was_limited_in_the_first_repeats(rule, verdict):
+    data = limited_in({1, 2}, rows(lambda s, c, r: 9.0 if (s, c, r) == ("a", 50, 30) else 1.0, 30))
+    assert judged(rule, data).verdict == verdict
+
+
+def test_a_setting_limited_in_some_repeats_alone_makes_these_no_full_tries():
+    data = rows(lambda *_: 1.0, 31)
+    for limited, n in (({1, 2}, 29), ({1, 2, 3}, 28)):
+        found = judged({"name": "always", "high": 2}, limited_in(limited, data))
+        assert (found.verdict, found.interval.n) == (REPLICATED if n == 29 else OPEN, n)
+        assert found.reason.endswith(f"; points limited by the clients are left out ({len(limited)})")
