@@ -64,13 +64,18 @@ class Comparison:
     def _is_usable(self) -> bool:
         """Whether some repeat says something."""
         if self.by_point:
-            return bool(self.settings and (self.repeats or self.partial))
+            return bool(self.settings and self.with_points)
         return bool(self.settings) and any(self.bound(repeat) != UNKNOWN for repeat in self.whole)
 
     @property
     def whole(self) -> list:
         """The repeats with a value everywhere."""
         return [repeat for repeat in self.repeats if repeat not in self.lacking]
+
+    @property
+    def with_points(self) -> list:
+        """The repeats with all or a part of the settings."""
+        return sorted({*self.repeats, *self.partial})
 
     def _take(self, points, arm, subtract):
         """Add an arm with the values of these points."""

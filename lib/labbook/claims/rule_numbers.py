@@ -106,28 +106,37 @@ def _between(rule, compared):
 
 def _always(rule, compared):
     """A repeat's number is that of its worst point: the one farthest outside the bounds. A repeat with a part
-    of the settings counts if it has one outside."""
+    of the settings counts if it has one outside, or where each point is a try of its own."""
     low, high = bounds(rule)
 
     def number(repeat):
-        if not compared.all(repeat):
-            return None
         worst = max(compared.all(repeat), key=lambda one: max(low - one, one - high))
-        return None if repeat in compared.partial and low <= worst <= high else worst
+        return worst if is_try(rule, compared, repeat) or not low <= worst <= high else None
 
     return number, (low, high), rule.get("unit", "")
 
 
 def _sometimes(rule, compared):
     """1 for a repeat with a point within the bounds, otherwise 0. A repeat with a part of the settings counts if
-    it has one."""
+    it has one, or where each point is a try of its own."""
     low, high = bounds(rule)
 
     def number(repeat):
         seen = any(low <= one <= high for one in compared.all(repeat))
-        return None if repeat in compared.partial and not seen else float(seen)
+        return float(seen) if seen or is_try(rule, compared, repeat) else None
 
     return number, (low, high), "of all repeats"
+
+
+def is_try(rule, compared, repeat) -> bool:
+    """Whether a repeat in which nothing was seen counts for a rule by sight: one with a part of the settings only
+    where each point is a try of its own."""
+    return by_point(rule) or repeat not in compared.partial
+
+
+def by_point(rule) -> bool:
+    """Whether each point is a try of its own."""
+    return rule.get("per") == "point"
 
 
 def bounds(rule, low="low", high="high") -> tuple[float, float]:

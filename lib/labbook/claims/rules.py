@@ -75,7 +75,15 @@ from statistics import median
 from labbook.checks import did_you_mean
 from labbook.claims.bounds import NO_NUMBER
 from labbook.claims.bounds import words as bounds_words
-from labbook.claims.comparison import LIMITED, Comparison, NotAbove0, NotRun, NotTestable, check_value, is_missing
+from labbook.claims.comparison import (
+    LIMITED,
+    Comparison,
+    NotAbove0,
+    NotRun,
+    NotTestable,
+    check_value,
+    is_missing,
+)
 from labbook.claims.decisions import (
     JUDGED,
     NOT_REPLICATED,
@@ -94,7 +102,7 @@ from labbook.claims.decisions import (
     where,
 )
 from labbook.claims.looks import LOOKS, OUTLYING_LEANING
-from labbook.claims.rule_numbers import RULES, bounds, crossing, largest_difference
+from labbook.claims.rule_numbers import RULES, bounds, by_point, crossing, largest_difference
 from labbook.claims.selection import has, wanted_arms
 from labbook.claims.statistics import median_interval
 from labbook.errors import InputError
@@ -165,7 +173,7 @@ def numbers(claim: dict, rows: list[dict], parameters) -> list[float]:
 def _compare(rule, compared):
     """The rule's number of each repeat that it uses, its limits, its unit, and what each number is of the true one."""
     number, limits, unit = RULES[rule["name"]](rule, compared)
-    each, bounds = _numbers(compared, number, sorted({*compared.repeats, *compared.partial}))
+    each, bounds = _numbers(compared, number, compared.with_points)
     return each, limits, unit, [] if compared.by_point else bounds
 
 
@@ -209,42 +217,48 @@ def _with_bounds(found, bounds):
 
 def _decide_all(rule, compared):
     """By the worst point of each repeat; `low` and `high` themselves are within."""
-    worst, (low, high), unit, _ = _compare(rule, compared)
-    outside = [not low <= one <= high for one in worst]
+    worst, (low, high), unit = _sights(rule, compared)
     wanted = _wanted(low, high, f" {unit}".rstrip())
-    tries = [not low <= one <= high for one in _points(compared)] if _by_point(rule) else outside
-    said = f"every one of {len(tries)} points" if _by_point(rule) else "every point"
+    outside, points = [not low <= one <= high for one in worst.values()], _points(compared, worst)
+    tries = [not low <= one <= high for one in points] if by_point(rule) else outside
+    said = f"every one of {len(tries)} points" if by_point(rule) else "every point"
     reason = (f"{sum(outside)} of {len(worst)} repeats had a point that is not {wanted}" if any(outside)
               else f"{said} in {repeats(len(worst))} is {wanted}")
     found = by_sight(tries, False, rule.get("rate", RATE), reason, *_tries(rule, tries, worst))
-    return replace(found, interval=median_interval(worst), unit=unit)
+    return replace(found, interval=median_interval(worst.values()), unit=unit)
 
 
 def _decide_some(rule, compared):
     """By any point; `low` and `high` themselves are within."""
-    seen, (low, high), *_ = _compare(rule, compared)
+    seen, (low, high), _ = _sights(rule, compared)
     wanted = _wanted(low, high, f" {rule.get('unit', '')}".rstrip())
-    points = _points(compared)
+    points = _points(compared, seen)
     within, n = sum(low <= one <= high for one in points), repeats(len(seen))
-    reason = (f"{int(sum(seen))} of {n} had a point that is {wanted} ({within} of {len(points)} points)"
-              if any(seen) else f"none of {len(points)} points in {n} is {wanted}")
-    tries = [low <= one <= high for one in points] if _by_point(rule) else [bool(one) for one in seen]
+    reason = (f"{int(sum(seen.values()))} of {n} had a point that is {wanted} ({within} of {len(points)} points)"
+              if within else f"none of {len(points)} points in {n} is {wanted}")
+    tries = [low <= one <= high for one in points] if by_point(rule) else [bool(one) for one in seen.values()]
     found = by_sight(tries, True, rule.get("rate", RATE), reason, *_tries(rule, tries, seen))
     return replace(found, interval=replace(found.interval, n=len(seen)))    # of points, too, in so many repeats
 
 
-def _by_point(rule) -> bool:
-    """Whether each point is a try of its own."""
-    return rule.get("per") == "point"
+def _sights(rule, compared):
+    """{repeat: its number} of the repeats that count for a rule by sight, the rule's limits, and its unit."""
+    number, limits, unit = RULES[rule["name"]](rule, compared)
+    each = {repeat: number(repeat) for repeat in compared.with_points}
+    found = {repeat: one for repeat, one in each.items() if one is not None}
+    if not found:
+        raise NotTestable(LIMITED)
+    return found, limits, unit
 
 
-def _points(compared) -> list[float]:
-    return [one for repeat in {*compared.repeats, *compared.partial} for one in compared.all(repeat)]
+def _points(compared, among) -> list[float]:
+    """All points of these repeats."""
+    return [one for repeat in among for one in compared.all(repeat)]
 
 
 def _tries(rule, tries, each) -> tuple[str, float]:
     """What is tried, in words, and how often in a repeat."""
-    return ("points", max(1, len(tries) / len(each))) if _by_point(rule) else ("repeats", 1)
+    return ("points", len(tries) / len(each)) if by_point(rule) else ("repeats", 1)
 
 
 def _decide_difference(rule, compared):

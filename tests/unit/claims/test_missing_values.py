@@ -83,6 +83,21 @@ def test_a_repeat_without_one_of_its_values_is_no_full_try(rule):
     assert (found.verdict, found.interval.n) == (OPEN, 1)
 
 
+@pytest.mark.parametrize("rule, said", [
+    ({"name": "always", "high": 5}, "every one of 25 points in 6 repeats is at most 5"),
+    ({"name": "sometimes", "low": 5}, "none of 25 points in 6 repeats is at least 5")])
+def test_where_each_point_is_a_try_a_repeat_counts_for_the_points_that_it_has(rule, said):
+    """Of five points a repeat, all but the first lack one."""
+    data = [row for row in rows(lambda *_: 1.0, clients=(1, 2, 3, 4, 5)) if row["system"] == "a"]
+    for repeat in range(2, 7):
+        with_value(data, math.nan, clients=repeat - 1, repeat=repeat)
+    found = judged(rule | {"per": "point", "rate": 0.1}, data)
+    assert (found.verdict, found.interval.n, found.repeats_needed) == (OPEN, 6, 9)
+    assert found.reason.startswith(said)
+    found = judged(rule | {"per": "point", "rate": 0.2}, data)
+    assert found.verdict == (REPLICATED if rule["name"] == "always" else NOT_REPLICATED)
+
+
 def test_what_a_repeat_without_all_values_shows_still_refutes():
     data = with_value(rows(factor(1), 8, clients=(1,), ops=("read", "write")), math.nan, op="write", repeat=8)
     with_value(data, 9.0, op="read", repeat=8)
