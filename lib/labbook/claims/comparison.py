@@ -13,6 +13,8 @@ from labbook.errors import InputError
 CHOOSING = 2    # repeats that choose what `differs_over` compares
 FIRST = 3       # repeats that tell which settings a claim is about
 LIMITED = "the clients were the limit in every setting that could be compared"
+LIMITED_IN_PART = "each repeat has a point at which the clients were the limit, or lacks one"
+NO_WHOLE = "no repeat that could be compared has a value of every setting"
 
 
 class NotTestable(Exception):
@@ -64,7 +66,7 @@ class Comparison:
     def _is_usable(self) -> bool:
         """Whether some repeat says something."""
         if self.by_point:
-            return bool(self.settings and self.with_points)
+            return bool(self.with_points)
         return bool(self.settings) and any(self.bound(repeat) != UNKNOWN for repeat in self.whole)
 
     @property

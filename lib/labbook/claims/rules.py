@@ -76,7 +76,8 @@ from labbook.checks import did_you_mean
 from labbook.claims.bounds import NO_NUMBER
 from labbook.claims.bounds import words as bounds_words
 from labbook.claims.comparison import (
-    LIMITED,
+    LIMITED_IN_PART,
+    NO_WHOLE,
     Comparison,
     NotAbove0,
     NotRun,
@@ -99,6 +100,7 @@ from labbook.claims.decisions import (
     expected_wrong,
     repeats,
     too_few,
+    tries_needed,
     where,
 )
 from labbook.claims.looks import LOOKS, OUTLYING_LEANING
@@ -189,7 +191,7 @@ def _numbers(compared, number, among, rule=None) -> tuple[list[float], list[str]
             each[repeat], lost = NO_NUMBER, why
     known = [one for one in each.values() if one not in (None, NO_NUMBER)]
     if not known:
-        raise lost or NotTestable(LIMITED)
+        raise lost or NotTestable(NO_WHOLE)
     used = {repeat: one for repeat, one in each.items() if one is not None}
     usual = sorted(known)[len(known) // 2]      # one of them: there is no mean of two infinite ones
     return ([usual if one == NO_NUMBER else one for one in used.values()],
@@ -219,6 +221,8 @@ def _decide_all(rule, compared):
     """By the worst point of each repeat; `low` and `high` themselves are within."""
     worst, (low, high), unit = _sights(rule, compared)
     wanted = _wanted(low, high, f" {unit}".rstrip())
+    if not worst:
+        return _no_whole_repeat(rule, compared, "every one", wanted)
     outside, points = [not low <= one <= high for one in worst.values()], _points(compared, worst)
     tries = [not low <= one <= high for one in points] if by_point(rule) else outside
     said = f"every one of {len(tries)} points" if by_point(rule) else "every point"
@@ -232,6 +236,8 @@ def _decide_some(rule, compared):
     """By any point; `low` and `high` themselves are within."""
     seen, (low, high), _ = _sights(rule, compared)
     wanted = _wanted(low, high, f" {rule.get('unit', '')}".rstrip())
+    if not seen:
+        return _no_whole_repeat(rule, compared, "none", wanted)
     points = _points(compared, seen)
     within, n = sum(low <= one <= high for one in points), repeats(len(seen))
     reason = (f"{int(sum(seen.values()))} of {n} had a point that is {wanted} ({within} of {len(points)} points)"
@@ -245,10 +251,17 @@ def _sights(rule, compared):
     """{repeat: its number} of the repeats that count for a rule by sight, the rule's limits, and its unit."""
     number, limits, unit = RULES[rule["name"]](rule, compared)
     each = {repeat: number(repeat) for repeat in compared.with_points}
-    found = {repeat: one for repeat, one in each.items() if one is not None}
-    if not found:
-        raise NotTestable(LIMITED)
-    return found, limits, unit
+    return {repeat: one for repeat, one in each.items() if one is not None}, limits, unit
+
+
+def _no_whole_repeat(rule, compared, how_many, wanted) -> Outcome:
+    """Where each repeat lacks a point and nothing was seen in any: `how_many` of the points are what is `wanted`.
+    NotTestable where the clients limited points."""
+    if compared.limited:
+        raise NotTestable(LIMITED_IN_PART)
+    among, needed = compared.with_points, tries_needed(rule.get("rate", RATE))
+    return Outcome(OPEN, f"{how_many} of {len(_points(compared, among))} points in {repeats(len(among))} is {wanted}, but "
+                   f"no repeat has all of its points; a verdict needs {needed} repeats that have")
 
 
 def _points(compared, among) -> list[float]:

@@ -98,6 +98,46 @@ def test_where_each_point_is_a_try_a_repeat_counts_for_the_points_that_it_has(ru
     assert found.verdict == (REPLICATED if rule["name"] == "always" else NOT_REPLICATED)
 
 
+def each_lacks_one(repeats):
+    """Of two points a repeat, each repeat lacks the one or the other."""
+    data = [row for row in rows(lambda *_: 1.0, repeats, clients=(1,), ops=("read", "write")) if row["system"] == "a"]
+    for repeat in range(1, repeats + 1):
+        with_value(data, math.nan, op=("read", "write")[repeat % 2], repeat=repeat)
+    return data
+
+
+@pytest.mark.parametrize("rule, said, seen", [
+    ({"name": "always", "high": 5}, "every one of 6 points in 6 repeats is at most 5", NOT_REPLICATED),
+    ({"name": "sometimes", "low": 5}, "none of 6 points in 6 repeats is at least 5", REPLICATED)])
+def test_where_each_repeat_lacks_a_point_a_claim_by_sight_is_open_for_want_of_these(rule, said, seen):
+    found = judged(rule, each_lacks_one(6))
+    assert (found.verdict, found.interval) == (OPEN, None)
+    assert found.reason == (f"{said}, but no repeat has all of its points; a verdict needs 29 repeats that have"
+                            "; 6 points have no mean_ms")
+    assert judged(rule | {"per": "point", "rate": 0.4}, each_lacks_one(6)).verdict != seen, "six points are six tries"
+    assert judged(rule | {"per": "point", "rate": 0.4}, each_lacks_one(6)).verdict in (REPLICATED, NOT_REPLICATED)
+    data = with_value(each_lacks_one(6), 9.0, op="write", repeat=4)
+    limited = [row | {"client_limited": int(row["repeat"] == 5)} for row in each_lacks_one(6)]
+    assert judged(rule, data).verdict == seen
+    found = judged(rule, limited)
+    assert found.verdict == NOT_TESTABLE and "the clients were the limit, or lacks one" in found.reason
+
+
+def test_a_point_is_seen_though_the_repeats_with_all_points_have_no_value():
+    data = rows(lambda *_: math.nan, 3, clients=(1,), ops=("read", "write"))
+    data = [row for row in data if (row["repeat"], row["op"]) != (3, "write")]
+    with_value(data, 9.0, op="read", repeat=3)
+    assert judged({"name": "always", "high": 5}, data).verdict == NOT_REPLICATED
+
+
+def test_that_all_repeats_which_test_lack_a_value_is_no_limit_of_the_clients():
+    data = rows(factor(1), 3, clients=(1, 2))
+    for repeat in (2, 3):
+        with_value(data, math.nan, clients=repeat - 1, repeat=repeat)
+    found = judged({"name": "differs_over", "along": "clients", "margin": 1.5, "of": {"system": "a"}}, data)
+    assert found.verdict == NOT_TESTABLE and found.reason.startswith("no repeat that could be compared has a value of every")
+
+
 def test_what_a_repeat_without_all_values_shows_still_refutes():
     data = with_value(rows(factor(1), 8, clients=(1,), ops=("read", "write")), math.nan, op="write", repeat=8)
     with_value(data, 9.0, op="read", repeat=8)
