@@ -1,6 +1,7 @@
 """Code that is edited while a study is measured."""
 
 import pytest
+from study_stand_ins import operations
 
 from labbook.errors import InputError
 from labbook.study.records import code_files
@@ -52,3 +53,18 @@ def test_a_file_that_is_gone_is_a_change(make, labs, library, monkeypatch):
     (library / "load.py").unlink()
     with pytest.raises(InputError, match="has changed"):
         study.attempt(study.experiments["speed"].points()[0])
+
+
+def test_code_that_is_edited_during_the_first_point_of_a_first_run_refuses_the_second(root, make):
+    """A run without records reads the fingerprint of none."""
+    lab_yml = root / "data/papers/demo/lab.yml"
+    study, speed = make()
+    left = iter(speed.remaining())
+    with study.attempt(next(left)) as attempt:
+        assert attempt.lab
+        lab_yml.write_text(lab_yml.read_text().replace("role: db", "role: store"))
+        attempt.record(operations())
+    with pytest.raises(InputError, match="demo: the code that measures has changed"):
+        study.attempt(next(left))
+    recorded = study.records("speed").meta(speed.points()[0].key)["fingerprint"]
+    assert recorded == study.fingerprint.code != make()[0].fingerprint.code, "the record is of the code that measured it"
