@@ -79,6 +79,16 @@ def by_equality(numbers, low, high, unit, symmetric=False, bounds=()) -> Outcome
     return replace(found, reason=words[found.verdict])
 
 
+def drift(found: Interval | None) -> str:
+    """That repeats drift, so that an interval does not hold their median, for the end of a reason; may be empty."""
+    if found and found.apart:
+        return (f"; the repeats drift: the interval at {found.apart} repeats has nothing in common with those before, "
+                "and is left out")
+    if found and (found.value < found.low or found.value > found.high):
+        return f"; the repeats drift: the median of all {found.n} lies outside the interval that all looks share"
+    return ""
+
+
 def ratio_text(value: float) -> str:
     """A ratio with three significant digits; near 1 with three decimals, which show on which side it lies."""
     return f"{value:.3f}" if NEAR_1[0] < value < NEAR_1[1] else f"{value:.3g}"

@@ -47,22 +47,24 @@ def interval(numbers, symmetric: bool = False, outlying=OUTLYING, bounds=()) -> 
     None below the first look. With `symmetric` the interval is that of the signed ranks and the value
     their estimate of the median (Hodges and Lehmann). outlying: the table of signs. bounds: see
     labbook.claims.bounds. Where the intervals of two looks have nothing in common the later one is left
-    out: the repeats drift.
+    out: the repeats drift, and the interval's `apart` is that look.
     """
     if len(numbers) < LOOKS[0]:
         return None
     least, most = lowest(numbers, bounds), highest(numbers, bounds)
     if symmetric:
         numbers, least, most = (list(map(_log, each)) for each in (numbers, least, most))
-    low, high = -math.inf, math.inf
+    low, high, apart = -math.inf, math.inf, 0
     for look, beyond in zip(LOOKS, OUTLYING_WALSH if symmetric else outlying):
         if look > len(numbers) or beyond is None:
             continue
         lower, upper = _ordered(least[:look], symmetric)[beyond], _ordered(most[:look], symmetric)[-1 - beyond]
         if lower <= high and upper >= low:
             low, high = max(low, lower), min(high, upper)
+        else:
+            apart = apart or look
     ends = middle(_ordered(numbers, symmetric)), low, high
-    return Interval(*(map(_exp, ends) if symmetric else ends), LEVEL, len(numbers))
+    return Interval(*(map(_exp, ends) if symmetric else ends), LEVEL, len(numbers), apart)
 
 
 def _ordered(numbers, symmetric) -> list[float]:

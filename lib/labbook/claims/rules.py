@@ -97,6 +97,7 @@ from labbook.claims.decisions import (
     by_equality,
     by_median,
     by_sight,
+    drift,
     expected_wrong,
     repeats,
     too_few,
@@ -133,7 +134,7 @@ def decide(claim: dict, rows: list[dict], parameters, *, file="claims.yml", prof
     unmet = _unmet_need(claim, rows)
     if unmet:
         outcome = replace(outcome, verdict=unmet[0], reason=unmet[1], tendency=None, repeats_needed=None)
-    return replace(outcome, reason=outcome.reason + compared.exclusions())
+    return replace(outcome, reason=outcome.reason + drift(outcome.interval) + compared.exclusions())
 
 
 def _unmet_need(claim, rows) -> tuple[str, str] | None:

@@ -19,13 +19,15 @@ EXPONENTS = (0.05, 8.0)   # those that exponent_between looks at
 
 @dataclass(frozen=True)
 class Interval:
-    """`value` is the median of n repeats; [low, high] covers the true median with probability `level`."""
+    """`value` is the median of n repeats; [low, high] covers the true median with probability `level`.
+    `apart`: the first look (see labbook.claims.looks) that has nothing in common with those before; 0 if none."""
 
     value: float
     low: float
     high: float
     level: float
     n: int
+    apart: int = 0
 
 
 def median_interval(values, level: float = LEVEL) -> Interval:

@@ -5,9 +5,11 @@ import random
 from itertools import product
 
 import pytest
+from made_up_points import AB, rows
+from made_up_points import judged as by_rule
 
 from labbook.claims import looks
-from labbook.claims.decisions import expected_wrong
+from labbook.claims.decisions import REPLICATED, expected_wrong
 from labbook.claims.looks import LEAN, LOOKS, OUTLYING, OUTLYING_LEANING, OUTLYING_WALSH
 
 CHANCES = (0.65, 0.75, 0.85, 0.95, 0.999)       # that a repeat lies above a bound
@@ -83,6 +85,18 @@ def test_repeats_between_looks_change_no_interval_and_what_a_look_decided_stays(
     for more in range(20):
         found = looks.interval(numbers + [0.5] * more)
         assert found.low >= 2 and found.high <= 2.5
+
+
+@pytest.mark.parametrize("repeats, apart, words", [
+    (30, 30, "; the repeats drift: the interval at 30 repeats has nothing in common with those before, and is left out"),
+    (26, 0, "; the repeats drift: the median of all 26 lies outside the interval that all looks share"), (6, 0, "")])
+def test_that_repeats_drift_is_said_and_changes_no_verdict(repeats, apart, words):
+    """A value of 3.09 stands beside an interval from 1.54 to 1.56."""
+    data = rows(lambda s, c, r: (1.5 + r / 100 if r <= 6 else 3.09) if s == "a" else 1.0, repeats)
+    found = by_rule({"name": "greater", "margin": 1.05} | AB, data)
+    assert (found.verdict, found.interval.apart) == (REPLICATED, apart)
+    assert (found.interval.low, found.interval.high) == pytest.approx((1.54 if words else 1.51, 1.56))
+    assert found.reason == "the whole interval lies above 1.05 times" + words
 
 
 @pytest.mark.parametrize("symmetric", [False, True])
