@@ -68,7 +68,8 @@ def _input_error(error, file) -> InputError:
                           allowed=error.validator_value)
     if error.validator == "required":
         missing = [k for k in error.validator_value if k not in error.instance]
-        return InputError(f"missing: {', '.join(missing)}", file=file, key=key)
+        about = error.schema.get("properties", {}).get(missing[0], {}) if len(missing) == 1 else {}
+        return InputError(f"missing: {', '.join(missing)}", file=file, key=key, allowed=about.get("description"))
     return InputError(_message(error), file=file, key=key, allowed=error.schema.get("description"))
 
 

@@ -74,7 +74,7 @@ CASES = [   # rule, true values, the wrong verdicts
     (rule("equal_within", **AB, margin=1.5), of_a(1 / 1.5), BOTH),
     (rule("ratio_between", **AB, low=1.2, high=1.9), of_a(1), {rules.REPLICATED}),
     (rule("ratio_between", **AB, low=1.2, high=1.9), of_a(1.9), BOTH),
-    (rule("differs_over", along="x", **ALONE), of_a(1), {rules.REPLICATED}),
+    (rule("differs_over", along="x", **ALONE, margin=1), of_a(1), {rules.REPLICATED}),
     (rule("differs_over", along="x", **ALONE, margin=1.3), of_a(1), {rules.REPLICATED}),
     (rule("differs_over", along="x", **ALONE, margin=1.3), step(1.3), BOTH),
     (rule("differs_over", along="x", **ALONE, margin=1.3), step(1.5), {rules.NOT_REPLICATED}),

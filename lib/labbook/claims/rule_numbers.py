@@ -39,7 +39,7 @@ def _differs_over(rule, compared):
         means = compared.means_over(rule["along"], [repeat])
         return means[of] / means[than]
 
-    return number, (rule.get("margin", 1), math.inf), f"times, {of} over {than}"
+    return number, (rule["margin"], math.inf), f"times, {of} over {than}"
 
 
 def largest_difference(along, compared):

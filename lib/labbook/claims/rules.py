@@ -11,7 +11,7 @@ ratio_between  the ratio is between `low` and `high` (either may be omitted)
 differs_over   the metric at one value of `along` is more than `margin` times that at another: the
                values where it is largest and smallest. The first two repeats choose them, the
                others test them. The claim is refuted where in the other repeats no two values
-               differ by so much
+               differ by so much. `margin` is above 1: some two values always differ
 grows_with     the metric grows more than `margin` times from the smallest `along` to the largest. The
                growth is that of the line through all points in logarithms, so that every value of
                `along` counts

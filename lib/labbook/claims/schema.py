@@ -30,7 +30,7 @@ RULES = {
     "greater": (("of", "than"), {**RATIO, "margin": FACTOR}),
     "equal_within": (("of", "than", "margin"), {**RATIO, "margin": WIDTH}),
     "ratio_between": (("of", "than"), {**RATIO, **BOUNDS}),
-    "differs_over": (("along",), {**ONE_ARM, "along": TEXT, "margin": FACTOR}),
+    "differs_over": (("along", "margin"), {**ONE_ARM, "along": TEXT, "margin": WIDTH}),
     "grows_with": (("along",), {**ONE_ARM, "along": TEXT, "margin": FACTOR}),
     "rises_by": (("along",), {**ONE_ARM, "along": TEXT, **BOUNDS, "unit": TEXT}),
     "scales_with": (("along",), {**ONE_ARM, "along": TEXT, **BOUNDS}),

@@ -89,6 +89,8 @@ def test_every_rule_can_be_written(write, name):
     (lambda c: c.update(rule={"name": "not_testable"}), ["missing: reason"]),
     (lambda c: c.update(rule={"name": "equal_within", "of": {"a": 1}, "than": {"a": 2}}),
      ["missing: margin"]),
+    (lambda c: c.update(rule={"name": "differs_over", "along": "x"}), ["slower.rule", "missing: margin", "a factor above 1"]),
+    (lambda c: c.update(rule={"name": "differs_over", "along": "x", "margin": 1}), ["slower.rule.margin", "a factor above 1"]),
     (lambda c: c.update(rule={"name": "always", "unit": "s"}), ["slower.rule", "low, high"]),
     (lambda c: c.update(rule={"name": "always", "low": 2, "high": 1}), ["slower.rule.low"]),
     (lambda c: c.update(rule={"name": "sometimes"}), ["slower.rule", "low, high"]),
