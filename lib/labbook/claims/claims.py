@@ -11,6 +11,7 @@ from pathlib import Path
 from labbook import paths
 from labbook.atomic_files import make_folder, open_lock, write_whole
 from labbook.checks import check, did_you_mean, load_yaml
+from labbook.claims.decisions import BY_SIGHT
 from labbook.claims.matrix import expand
 from labbook.claims.schema import OPEN_ENDED, RULES, SCHEMA
 from labbook.errors import InputError
@@ -48,9 +49,7 @@ def load(study: str) -> list[dict]:
         ids.add(claim["id"])
         _check_rule(claim["rule"], file, f"{claim['id']}.rule")
         for i, need in enumerate(claim.get("needs", ())):
-            if not {"at_least", "at_most"} & set(need):
-                raise InputError("a bound is missing", file=file, key=f"{claim['id']}.needs.{i}",
-                                 allowed="at_least, at_most, or both")
+            _check_range(need, file, f"{claim['id']}.needs.{i}")
     return claims or []
 
 
@@ -74,12 +73,33 @@ def _check_rule(rule, file, key):
                          allowed=", ".join(rule["of"]))
     if rule["name"] in OPEN_ENDED and not {"low", "high"} & set(rule):
         raise InputError("a bound is missing", file=file, key=key, allowed="low, high, or both")
-    if {"low", "high"} <= set(rule) and rule["low"] > rule["high"]:
-        raise InputError("low is greater than high", file=file, key=f"{key}.low")
+    _check_ends(rule, file, key)
+    for name, want in rule.get("where", {}).items():
+        if isinstance(want, dict):
+            _check_range(want, file, f"{key}.where.{name}")
     both = set(rule.get("of", ())) & set(rule.get("where", ()))
     if both:
         raise InputError("this parameter already selects the arms", file=file,
                          key=f"{key}.where.{sorted(both)[0]}")
+
+
+def _check_ends(rule, file, key):
+    """InputError where nothing lies between low and high; a single point may lie where both are the same."""
+    if not {"low", "high"} <= set(rule):
+        return
+    low, high, of_points = rule["low"], rule["high"], rule["name"] in BY_SIGHT
+    if low > high or low == high and not of_points:
+        raise InputError("nothing lies between low and high", file=file, key=f"{key}.low",
+                         allowed=f"{'up to' if of_points else 'below'} {high:g}")
+
+
+def _check_range(bounds, file, key):
+    """InputError without at_least and at_most, and where no number is within."""
+    if not {"at_least", "at_most"} & set(bounds):
+        raise InputError("a bound is missing", file=file, key=key, allowed="at_least, at_most, or both")
+    if {"at_least", "at_most"} <= set(bounds) and bounds["at_least"] > bounds["at_most"]:
+        raise InputError("at_least is greater than at_most", file=file, key=f"{key}.at_least",
+                         allowed=f"{bounds['at_most']:g} at most")
 
 
 def of_section(claims: list[dict], section: str, file: Path) -> list[dict]:

@@ -10,7 +10,8 @@ WHERE = {
     "additionalProperties": {
         "type": ["string", "number", "boolean", "null", "object"],
         "properties": {"at_least": NUMBER, "at_most": NUMBER},
-        "additionalProperties": False,
+        "additionalProperties": False, "minProperties": 1,
+        "description": "a value, or a range with at_least, at_most, or both",
     },
 }
 FACTOR = {"type": "number", "minimum": 1, "description": "a factor from 1 up"}

@@ -60,6 +60,11 @@ RULE = {
 }
 
 
+def test_a_point_may_be_the_one_number_that_both_ends_are(write):
+    write(lambda claim: claim.update(rule={"name": "always", "low": 1, "high": 1}))
+    assert claims.load("demo")[0]["rule"]["high"] == 1
+
+
 @pytest.mark.parametrize("name", claims.RULES)
 def test_every_rule_can_be_written(write, name):
     write(lambda claim: claim.update(rule={"name": name, **RULE[name]}))
@@ -92,7 +97,13 @@ def test_every_rule_can_be_written(write, name):
     (lambda c: c.update(rule={"name": "differs_over", "along": "x"}), ["slower.rule", "missing: margin", "a factor above 1"]),
     (lambda c: c.update(rule={"name": "differs_over", "along": "x", "margin": 1}), ["slower.rule.margin", "a factor above 1"]),
     (lambda c: c.update(rule={"name": "always", "unit": "s"}), ["slower.rule", "low, high"]),
-    (lambda c: c.update(rule={"name": "always", "low": 2, "high": 1}), ["slower.rule.low"]),
+    (lambda c: c.update(rule={"name": "always", "low": 2, "high": 1}), ["slower.rule.low", "up to 1"]),
+    (lambda c: c.update(rule={"name": "between", "low": 2, "high": 2}), ["slower.rule.low", "below 2"]),
+    (lambda c: c.update(rule={"name": "scales_with", "along": "x", "low": 1, "high": 0.5}), ["slower.rule.low", "below 0.5"]),
+    (lambda c: c["rule"].update(where={"x": {}}), ["slower.rule.where.x", "at_least, at_most, or both"]),
+    (lambda c: c["rule"].update(where={"x": {"at_least": 3, "at_most": 2}}), ["slower.rule.where.x.at_least", "2 at most"]),
+    (lambda c: c.update(needs=[{"metric": "m", "at_least": 2, "at_most": 1.5, "otherwise": "w"}]),
+     ["slower.needs.0.at_least", "1.5 at most"]),
     (lambda c: c.update(rule={"name": "sometimes"}), ["slower.rule", "low, high"]),
     (lambda c: c.update(rule={"name": "scales_with", "along": "x"}), ["slower.rule", "low, high"]),
     (lambda c: c.update(needs=[{"metric": "m", "otherwise": "w"}]), ["slower.needs.0", "at_least"]),
