@@ -47,6 +47,11 @@ def paired(numbers, bounds):
     return zip(numbers, bounds or [EXACT] * len(numbers), strict=True)
 
 
+def with_number(numbers, bounds) -> list[float]:
+    """The numbers of the repeats that have one."""
+    return [number for number, bound in paired(numbers, bounds) if bound != NO_NUMBER]
+
+
 def words(bounds, number: str) -> str:
     """How many repeats are bounds, for the begin of a reason; empty without any."""
     lost = sum(bound == NO_NUMBER for bound in bounds)

@@ -17,7 +17,7 @@ from functools import lru_cache
 from itertools import combinations_with_replacement
 from statistics import NormalDist, stdev
 
-from labbook.claims.bounds import AT_LEAST, AT_MOST, NO_NUMBER, UNKNOWN, highest, lowest
+from labbook.claims.bounds import AT_LEAST, AT_MOST, NO_NUMBER, UNKNOWN, highest, lowest, with_number
 from labbook.claims.statistics import LEVEL, Interval, lies_within, middle
 
 LOOKS = (6, 9, 12, 20, 30, 60)
@@ -77,20 +77,21 @@ def _ordered(numbers, symmetric) -> list[float]:
 def look_needed(numbers, low: float, high: float, symmetric: bool = False, bounds=(),
                 outlying=OUTLYING) -> int | None:
     """The look at which the numbers' interval is expected to lie within (low, high) or outside, if further
-    repeats vary as these do; None where no look is, and for fewer than two numbers.
+    repeats vary as these do; None where no look is, and for fewer than two repeats with a number.
 
     Numbers above 0 are taken by their logarithms. The expected places of the interval's bounds are those
     of normally distributed values. From few repeats it is a guess: their deviation is uncertain. bounds:
     see labbook.claims.bounds; further repeats are taken to be bounds as often as these.
     """
-    if len(numbers) < 2 or not all(map(math.isfinite, numbers)):
+    measured = with_number(numbers, bounds)
+    if len(measured) < 2 or not all(map(math.isfinite, measured)):
         return None
-    known = interval(numbers, symmetric, outlying, bounds)
-    least, most = (-math.inf, math.inf) if known is None else (known.low, known.high)
-    if min(numbers) > 0 and (low > 0 or low == -math.inf) and high > 0:
-        numbers = list(map(math.log, numbers))
+    found = interval(numbers, symmetric, outlying, bounds)
+    least, most = (-math.inf, math.inf) if found is None else (found.low, found.high)
+    if min(measured) > 0 and (low > 0 or low == -math.inf) and high > 0:
+        measured = list(map(math.log, measured))
         low, high, least, most = map(_log, (low, high, least, most))
-    at, spread = middle(sorted(numbers)), stdev(numbers)
+    at, spread = middle(sorted(measured)), stdev(measured)
     below, above = (sum(bound in kinds for bound in bounds) / len(numbers)
                     for kinds in ((AT_MOST, UNKNOWN, NO_NUMBER), (AT_LEAST, UNKNOWN, NO_NUMBER)))
     for look in LOOKS:

@@ -73,7 +73,7 @@ from dataclasses import replace
 from statistics import median
 
 from labbook.checks import did_you_mean
-from labbook.claims.bounds import NO_NUMBER
+from labbook.claims.bounds import NO_NUMBER, with_number
 from labbook.claims.bounds import words as bounds_words
 from labbook.claims.comparison import (
     LIMITED_IN_PART,
@@ -164,13 +164,14 @@ def _wanted(low, high, unit="") -> str:
 
 
 def numbers(claim: dict, rows: list[dict], parameters) -> list[float]:
-    """The rule's number for each repeat that `decide` uses; empty where it cannot be computed."""
+    """The rule's number for each repeat that `decide` uses and that has one; empty where it cannot be computed."""
     check_parameters(claim["rule"], parameters, "claims.yml", claim["id"])
     try:
         compared = Comparison(claim["rule"], claim["metric"], rows, parameters, claim["id"], "")
-        return _compare(claim["rule"], compared)[0]
+        each, _, _, each_is = _compare(claim["rule"], compared)
     except NotTestable:
         return []
+    return with_number(each, each_is)
 
 
 def _compare(rule, compared):

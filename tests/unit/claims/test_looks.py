@@ -9,6 +9,7 @@ from made_up_points import AB, rows
 from made_up_points import judged as by_rule
 
 from labbook.claims import looks
+from labbook.claims.bounds import NO_NUMBER
 from labbook.claims.decisions import REPLICATED, expected_wrong
 from labbook.claims.looks import LEAN, LOOKS, OUTLYING, OUTLYING_LEANING, OUTLYING_WALSH
 
@@ -134,6 +135,13 @@ def test_the_expected_look_comes_after_those_that_decided_nothing():
     assert looks.look_needed(numbers, 1, math.inf) == 30
     assert looks.look_needed(numbers, 0.9, 1.25) == 12
     assert looks.look_needed(numbers, 1, math.inf, symmetric=True) == 20
+
+
+@pytest.mark.parametrize("made_up", [1e-6, 1.07, 1e6])
+def test_what_stands_for_a_number_that_is_lacking_makes_no_spread(made_up):
+    numbers = [math.exp(0.065 + 0.1 * z) for z in (-1, 0, 1, -1, 0, 1, -1, 0, 1)]
+    assert looks.look_needed([*numbers, made_up], 1, math.inf, bounds=[""] * 9 + [NO_NUMBER]) == 30
+    assert looks.look_needed([numbers[0], made_up], 1, math.inf, bounds=["", NO_NUMBER]) is None
 
 
 def judged(verdict, n, rule="greater", **more):

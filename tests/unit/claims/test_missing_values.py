@@ -6,7 +6,7 @@ import pytest
 from made_up_points import AB, PARAMETERS, factor, judged, rows
 
 from labbook.claims.decisions import NOT_REPLICATED, NOT_TESTABLE, OPEN, REPLICATED
-from labbook.claims.rules import decide
+from labbook.claims.rules import decide, numbers
 
 
 def by_op(system, op):
@@ -36,6 +36,15 @@ def test_a_value_that_a_later_repeat_lacks_changes_no_verdict():
     assert (after.verdict, after.interval.low, after.interval.high) == (
         before.verdict, before.interval.low, before.interval.high)
     assert after.reason.startswith("1 of 7 repeats lack a value")
+
+
+def test_the_numbers_of_the_repeats_are_of_those_that_have_one():
+    claim = {"id": "x", "metric": "mean_ms", "rule": {"name": "greater"} | AB}
+    data = with_value(with_value(rows(factor(2)), math.nan, repeat=2, clients=10), 0.0, repeat=5, system="b")
+    assert numbers(claim, data, PARAMETERS) == pytest.approx([2] * 4)
+    claim["rule"] = {"name": "always", "high": 0}
+    assert len(numbers(claim, data, PARAMETERS)) == 6
+    assert decide(claim, data, PARAMETERS).interval.n == 6
 
 
 @pytest.mark.parametrize("rule, value", [
