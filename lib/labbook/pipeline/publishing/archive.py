@@ -139,7 +139,7 @@ def _superseded(folder: Path):
 def _provenance(study, experiment):
     """The provenance of each published row, of all sets."""
     for machine in published.sets(study):
-        if published.file(study, machine, experiment).exists():
+        if experiment in published.described(study, machine):
             frame = published.rows(study, machine, experiment)
             if len(frame):
                 yield from map(json.loads, frame["provenance"])

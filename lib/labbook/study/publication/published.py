@@ -51,16 +51,21 @@ def _decided(study: str, machine: str) -> int:
 
 def points(study: str, machine: str) -> int:
     """The number of points in a set."""
-    return sum(each["points"] for each in read_run(study, machine).get("experiments", {}).values())
+    return sum(each["points"] for each in described(study, machine).values())
+
+
+def described(study: str, machine: str) -> dict:
+    """{experiment: what run.json says of it} of a set. A publishing that was killed may have left the file of another."""
+    return read_run(study, machine).get("experiments", {})
 
 
 def experiments(study: str) -> list[str]:
     """Names of the experiments that any set has."""
-    return sorted({path.stem for path in (paths.published_dir() / study).glob("*/*.parquet")})
+    return sorted({name for machine in sets(study) for name in described(study, machine)})
 
 
 def has(study: str, experiment: str) -> bool:
-    return any(file(study, machine, experiment).exists() for machine in sets(study))
+    return any(experiment in described(study, machine) for machine in sets(study))
 
 
 def load(study, experiment: str):
@@ -91,7 +96,7 @@ def parts(study, experiment: str) -> list[tuple]:
     """
     found, seen, design, fixed, value = [], set(), None, (), None
     frames = {machine: rows(study.name, machine, experiment) for machine in sets(study.name)
-              if file(study.name, machine, experiment).exists()}
+              if experiment in described(study.name, machine)}
     asked = _models(host.limits for host in LabDescription.load(study.folder / "lab.yml").of(experiment).hosts)
     alike = [machine for machine, frame in frames.items() if asked and _models_of(frame) == asked]
     for machine in alike or frames:
@@ -139,10 +144,12 @@ def setting(row: dict, names) -> str:
 
 
 def rows(study: str, machine: str, experiment: str):
-    """DataFrame of all points that a set has of an experiment; InputError for a damaged file."""
+    """DataFrame of all points that a set has of an experiment; InputError for a damaged file, and for none."""
     path = file(study, machine, experiment)
     try:
         return sealed.frame(sealed.read(path)[0])
+    except FileNotFoundError:
+        raise _damaged(path, "it is not there, though run.json names it") from None
     except sealed.Damaged as error:
         raise _damaged(path, error) from error
 

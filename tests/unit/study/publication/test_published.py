@@ -68,6 +68,22 @@ def test_the_note_on_a_published_run_is_read_and_its_damage_is_reported(root):
             published.read_run("demo")
 
 
+def test_a_file_that_run_json_does_not_name_is_none_of_the_set(study):
+    """A publishing was killed between a new experiment's file and run.json."""
+    later = study.experiment("later", vary={"x": [1]}, repeats=0)
+    shutil.copy(published.file("demo", HERE, "speed"), published.file("demo", HERE, "later"))
+    assert published.experiments("demo") == ["speed"] and not published.has("demo", "later")
+    assert not len(later.summary()) and study.conditions()["points"] == 4
+    with pytest.raises(InputError, match="nothing is published of this experiment"):
+        published.load(study, "later")
+
+
+def test_a_file_that_is_gone_is_said_with_its_name(study):
+    published.file("demo", HERE, "speed").unlink()
+    with pytest.raises(InputError, match="speed.parquet: the published file is damaged .it is not there, though run.json names it"):
+        published.load(study, "speed")
+
+
 @pytest.mark.parametrize("cpu, cores, kernel, name", [
     ("AMD EPYC", 2, "6.18.44-fc-v669", "amd-epyc-2-cores-linux-6.18"),
     ("Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40GHz", 28, "6.1.0-28-amd64", "intel-xeon-e5-2680-v4-28-cores-linux-6.1")])
