@@ -1,7 +1,5 @@
 """Results of experiments, from the records of this machine or from published summaries."""
 
-import json
-
 from labbook.study.publication import published
 from labbook.study.records.conditions import combined
 from labbook.study.records.record import summary_rows
@@ -71,10 +69,7 @@ def conditions(study, experiments) -> dict:
         if study.run.published:
             if _came_later(experiment):
                 continue
-            measured += [json.loads(text) | {"stale": ["code"] if stale else []}
-                         for _, arms in _parts(experiment)
-                         for frame in [arms.drop_duplicates("point") if len(arms) else arms]
-                         for text, stale in zip(frame["provenance"], frame["stale"])]
+            measured += [one for _, frame in _parts(experiment) for one in published.measured(frame)]
         else:
             measured += [published.provenance(meta, study.run.profile) | {"stale": study.run.changed(meta)}
                          for meta in metas(experiment)]

@@ -154,6 +154,13 @@ def rows(study: str, machine: str, experiment: str):
         raise _damaged(path, error) from error
 
 
+def measured(frame) -> list[dict]:
+    """The provenance of each point of a published table, with what changed since, as conditions.combined takes them."""
+    points = frame.drop_duplicates("point") if len(frame) else frame    # a paired point has a row an arm
+    return [json.loads(text) | {"stale": ["code"] if stale else []}
+            for text, stale in zip(points["provenance"], points["stale"])]
+
+
 def parameters(study: str, machine: str, experiment: str) -> list[str]:
     """Names of an experiment's parameters in a set."""
     return read_run(study, machine)["experiments"][experiment]["parameters"]

@@ -51,6 +51,20 @@ def stands(sets: dict) -> dict[str, dict]:
     return found
 
 
+def of_today(study) -> dict[str, dict]:
+    """As stands, of a Study's sets. All points of a set of other code than today's are stale, as published.load says."""
+    return stands({machine: _seen(each, published.changed(study, machine))
+                   for machine, each in by_machine(study.name).items()})
+
+
+def _seen(each: dict, changed: list[str]) -> dict:
+    """The verdicts on a set, whose points are stale where something has `changed`."""
+    if not changed:
+        return each
+    return {name: one | {"conditions": one["conditions"] and one["conditions"] | {
+        "stale": one["conditions"]["points"], "stale_because": changed}} for name, one in each.items()}
+
+
 def _weight(one) -> int:
     if one is None or one["verdict"] in (None, rules.NOT_RUN):
         return 0
@@ -95,11 +109,8 @@ def _table(study, machine, run, experiment):
     if run["experiments"].get(experiment, {}).get("points", 0) == 0:
         return [], (), {}
     frame = published.rows(study, machine, experiment)
-    points = frame.drop_duplicates("point")     # a paired point has a row an arm
-    measured = [json.loads(text) | {"stale": ["code"] if stale else []}
-                for text, stale in zip(points["provenance"], points["stale"])]
     rows = frame.drop(columns=published.JSON_COLUMNS).to_dict("records")
-    return rows, run["experiments"][experiment]["parameters"], combined(measured)
+    return rows, run["experiments"][experiment]["parameters"], combined(published.measured(frame))
 
 
 def words(study: str, machine: str) -> str:

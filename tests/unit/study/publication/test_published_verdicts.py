@@ -7,6 +7,7 @@ from published_stand_ins import HERE, OTHER
 from labbook.claims import rules
 from labbook.pipeline.publishing import outcomes, publish
 from labbook.study.publication import published_verdicts
+from labbook.study.records.fingerprint import Fingerprint
 
 
 def test_a_page_of_several_sets_has_the_verdict_of_one_set_alone(two_sets, make, monkeypatch):
@@ -40,3 +41,16 @@ def test_verdicts_on_a_set_are_judged_anew_when_a_rule_has_changed(full, root):
     after, = published_verdicts.verdicts("demo", HERE)
     assert after["statement"] != before["statement"] and file.read_text() == text
     assert publish.judge("demo") == [file] and json.loads(file.read_text())["claims"] == [after]
+
+
+def test_a_verdict_and_its_page_say_alike_that_points_are_by_earlier_code(full, make, monkeypatch):
+    publish.export(full[0])
+    monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
+    study, _ = make()
+    assert study.conditions()["stale"] == study.judge("slower").conditions["stale"] == 0
+    monkeypatch.setattr("labbook.study.study.fingerprint", lambda name: Fingerprint("new", {}))
+    study, _ = make()
+    of_page, of_verdict = study.conditions(), study.judge("slower").conditions
+    assert of_page == of_verdict and (of_verdict["stale"], of_verdict["stale_because"]) == (12, ["code"])
+    stored, = json.loads(published_verdicts.claims_path("demo", HERE).read_text())["claims"]
+    assert stored["conditions"]["stale"] == 0, "what is published does not depend on who reads it"
