@@ -3,10 +3,10 @@
 import math
 from statistics import median
 
-from labbook.checks import did_you_mean
 from labbook.claims.bounds import OF_GROWTH, OF_VALUES, UNKNOWN, direction
 from labbook.claims.decisions import BY_SIGHT
 from labbook.claims.looks import LOOKS
+from labbook.claims.selection import check_value, is_missing, matches
 from labbook.claims.statistics import bend, exponent_between, geometric_mean, slope
 from labbook.errors import InputError
 
@@ -347,52 +347,6 @@ def _select(rows, wanted, source, profile, known_words):
     return [row for row in rows if all(matches(row[n], want) for n, want in wanted.items())]
 
 
-def check_value(name, want, rows, known_words, file, key=None) -> None:
-    """InputError for a parameter's value that no row has and that is probably a mistake.
-
-    It is one where the value is a word that resembles one of the rows' and is none of `known_words`,
-    or where it is text among numbers, or a number or a truth value among text.
-    """
-    known = sorted({row[name] for row in rows if not is_missing(row[name])}, key=str)
-    if not known or any(matches(row[name], want) for row in rows):
-        return
-    near = ""
-    if _is_word(want) and want not in known_words:
-        near = did_you_mean(want, [one for one in known if not _extends(want, one)])
-    kinds = {_kind(one) for one in known}
-    if isinstance(want, bool) and kinds == {"text"}:
-        near = ": YAML reads on, off, yes and no as true and false; quote it"
-    if near or (_kind(want) not in kinds | {""} and "" not in kinds):
-        raise InputError(f"no point has {name} {want!r}{near}", file=file, key=key, allowed=known)
-
-
-def _kind(value) -> str:
-    """Type of a value: "text" or "number"; empty for None and booleans, which fit either."""
-    if isinstance(value, str):
-        return "text"
-    is_number = isinstance(value, (int, float, dict)) and not isinstance(value, bool)
-    return "number" if is_number else ""
-
-
-def _is_word(want) -> bool:
-    """Whether a value is a plain word; similar names with digits often name different values."""
-    return isinstance(want, str) and want.islower() and want.replace("_", "").isalpha()
-
-
-def _extends(want, other) -> bool:
-    """Whether one value is the other with a word added (standby, standby_replay): no typing error."""
-    short, long = sorted((str(want), str(other)), key=len)
-    return long.startswith(f"{short}_")
-
-
-def matches(value, want) -> bool:
-    """Whether a parameter's value is the wanted one, or within a wanted {at_least, at_most}."""
-    if isinstance(want, dict):
-        return (not is_missing(value) and not isinstance(value, str)
-                and want.get("at_least", -math.inf) <= value <= want.get("at_most", math.inf))
-    return is_missing(value) if want is None else value == want
-
-
 def _said(baseline) -> str:
     """A rule's baseline in words."""
     if "metric" in baseline:
@@ -411,11 +365,6 @@ def is_limited(row: dict, metric: str) -> bool:
     of several phases has, otherwise by the point's `client_limited`."""
     of_metric = row.get(f"{metric}_limited")
     return (row.get("client_limited") if is_missing(of_metric) else of_metric) == 1
-
-
-def is_missing(value) -> bool:
-    """Whether a value is None or NaN."""
-    return value is None or value != value
 
 
 def _ratio(of, than) -> float:

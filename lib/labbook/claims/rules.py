@@ -75,16 +75,7 @@ from statistics import median
 from labbook.checks import did_you_mean
 from labbook.claims.bounds import NO_NUMBER, with_number
 from labbook.claims.bounds import words as bounds_words
-from labbook.claims.comparison import (
-    LIMITED_IN_PART,
-    NO_WHOLE,
-    Comparison,
-    NotAbove0,
-    NotRun,
-    NotTestable,
-    check_value,
-    is_missing,
-)
+from labbook.claims.comparison import LIMITED_IN_PART, NO_WHOLE, Comparison, NotAbove0, NotRun, NotTestable
 from labbook.claims.decisions import (
     JUDGED,
     NOT_REPLICATED,
@@ -106,7 +97,7 @@ from labbook.claims.decisions import (
 )
 from labbook.claims.looks import LOOKS, OUTLYING_LEANING
 from labbook.claims.rule_numbers import RULES, bounds, by_point, crossing, largest_difference
-from labbook.claims.selection import has, wanted_arms
+from labbook.claims.selection import check_value, has, is_missing, wanted_arms
 from labbook.claims.statistics import median_interval
 from labbook.errors import InputError
 

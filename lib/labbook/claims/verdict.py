@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field
 from numbers import Real
 
 from labbook.claims import claims, compared, rules
-from labbook.claims.comparison import matches
 from labbook.claims.decisions import ratio_text
+from labbook.claims.selection import matches
 from labbook.claims.statistics import LEVEL
 from labbook.errors import InputError
 

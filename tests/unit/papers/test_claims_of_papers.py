@@ -10,7 +10,7 @@ import pytest
 from papers_in_book import PAPERS
 
 from labbook.claims import claims, rules
-from labbook.claims.comparison import matches
+from labbook.claims.selection import matches
 
 REPEATS = 8     # two of which choose what `differs_over` compares
 NEVER = 60      # repeats without what a claim of none or of some is about

@@ -5,7 +5,7 @@ from papers_in_book import PAGES
 
 from labbook import paths
 from labbook.claims import claims
-from labbook.claims.comparison import matches
+from labbook.claims.selection import matches
 from labbook.errors import Stopped
 from labbook.pipeline.sources import notebooks, parameters
 from labbook.study.progress import Progress

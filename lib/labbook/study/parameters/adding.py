@@ -12,9 +12,8 @@ import shlex
 
 from labbook import paths
 from labbook.checks import load_yaml
-from labbook.claims.comparison import matches
 from labbook.claims.looks import LOOKS
-from labbook.claims.selection import wanted_arms
+from labbook.claims.selection import matches, wanted_arms
 from labbook.errors import InputError
 from labbook.study.parameters.notebook import code, declared, parsed
 
