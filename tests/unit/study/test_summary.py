@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from labbook.errors import InputError
 from labbook.study.summary import summarise
 
 CALLS = [("", 0.0, 0.4, True), ("first", 0.0, 0.1, True), ("second", 0.1, 0.3, True),
@@ -44,6 +45,14 @@ def test_steps_without_times_are_left_out():
     nothing = summarise(pd.DataFrame({"step": [], "seconds": [], "ok": []}))
     assert nothing == {"n": 0, "errors": 0}
     assert not any(math.isnan(v) for v in nothing.values())
+
+
+@pytest.mark.parametrize("ok", [[1.0, math.nan], [True, None], [None, None]])
+@pytest.mark.parametrize("step", ["", "first"])
+def test_a_row_that_does_not_say_whether_it_came_out_is_refused(ok, step):
+    rows = pd.DataFrame({"step": step, "seconds": [1.0, 2.0], "ok": ok})
+    with pytest.raises(InputError, match="ok: . of 2 rows do not say whether the operation came out .allowed: true or false"):
+        summarise(rows)
 
 
 def test_the_quantiles_are_those_of_their_names():
