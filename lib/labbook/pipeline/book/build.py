@@ -51,8 +51,15 @@ def alone():
 
 def sphinx(staged: Path, name: str, *builder: str) -> Path:
     """Run jupyter-book over the stage into build/NAME and return the folder of what it made, a folder a
-    builder; LabbookError with the relevant lines of its log if it fails."""
+    builder; LabbookError with the relevant lines of its log if it fails.
+
+    Sphinx stores what it has read also where it warned of it, and would not warn again: only what a run
+    without warnings left is built upon."""
     out, log = paths.build_dir() / name, paths.build_dir() / "logs" / f"{name}.log"
+    whole = out / "whole"
+    if out.is_dir() and not whole.is_file():
+        shutil.rmtree(out)
+    whole.unlink(missing_ok=True)
     log.parent.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-c", _JUPYTER_BOOK, "build", str(staged), "--path-output", str(out),
                "--warningiserror", "--keep-going", *builder]
@@ -63,6 +70,7 @@ def sphinx(staged: Path, name: str, *builder: str) -> Path:
     if done.returncode:
         raise LabbookError(f"the book could not be built (log: {log})\n"
                            f"{tail(log.read_text())}")
+    whole.touch()
     return out / "_build"
 
 
