@@ -8,6 +8,7 @@ right what was left. Standard library only, since it runs outside the checkout's
 import fcntl
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -26,6 +27,7 @@ TIMED_OUT = 124     # as timeout(1) has it
 APT = ["apt-get", "-y", "-q", "-o", "DPkg::Lock::Timeout=300", "-o", "Dpkg::Options::=--force-confold"]
 QUIET = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8", "APT_LISTCHANGES_FRONTEND": "none",
          "NEEDRESTART_SUSPEND": "1"}
+FINISH = ["dpkg", "--force-confold", "--configure", "-a"]
 
 
 class Machine:
@@ -39,6 +41,7 @@ class Machine:
         # root's alone: elsewhere others could hold the lock, or lead root to another file
         self.lock = root / "run/labbook/.locks/install"
         self.etc = root / "etc"
+        self.dpkg = root / "var/lib/dpkg"
         self.unit_folders = [root / "lib/systemd", root / "usr/lib/systemd", root / "etc/systemd"]
 
     def refuse_services(self):
@@ -60,8 +63,13 @@ class Machine:
         self.kept.unlink(missing_ok=True)
 
     def left_over(self) -> bool:
-        return self.before.exists() or self.kept.exists() or (
+        return self.before.exists() or self.kept.exists() or self.is_unfinished() or (
             self.policy.exists() and MARK in self.policy.read_text(errors="replace"))
+
+    def is_unfinished(self) -> bool:
+        """Whether a killed dpkg left changes that the next has to take over. So does one at work, which has a lock."""
+        left = any(one.name.isdigit() for one in (self.dpkg / "updates").glob("*"))
+        return left and not _is_locked(self.dpkg / "lock")
 
     def services(self) -> dict:
         """Names of all services, and the links that enable some of them."""
@@ -107,6 +115,11 @@ def _ask(command: list[str]) -> int:
         return TIMED_OUT
 
 
+def _is_locked(path: Path) -> bool:
+    """Whether a process has a lock on a file that only root can open."""
+    return path.exists() and bool(re.search(rf":{path.stat().st_ino} \d+ ", Path("/proc/locks").read_text()))
+
+
 def recover(machine: Machine):
     """Put right what an install that was killed left."""
     machine.allow_services()
@@ -115,6 +128,7 @@ def recover(machine: Machine):
 
 
 def install(machine: Machine, packages: list[str], apt) -> int:
+    """The exit code of `apt`, which installs the packages, once dpkg has finished what it left; 0 without packages."""
     before = machine.services()
     machine.before.parent.mkdir(parents=True, exist_ok=True)
     draft = machine.before.with_suffix(".new")
@@ -122,7 +136,9 @@ def install(machine: Machine, packages: list[str], apt) -> int:
     draft.rename(machine.before)
     try:
         machine.refuse_services()
-        return apt(packages)
+        if machine.is_unfinished():     # apt installs nothing before
+            subprocess.run(FINISH, stdout=sys.stderr, close_fds=False)
+        return apt(packages) if packages else 0
     finally:
         machine.allow_services()
         _settle(machine, before)
@@ -200,7 +216,7 @@ def main(log: str, *packages: str) -> int:
     if not take_lock(machine.lock, LONGEST_INSTALL_S):
         return LOCK_TAKEN
     recover(machine)
-    return install(machine, list(packages), apt_install) if packages else 0
+    return install(machine, list(packages), apt_install) if packages or machine.is_unfinished() else 0
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Package installs leave a machine's services and packages as they were, also when they are killed."""
 
+import fcntl
 import json
 import os
 import signal
@@ -187,6 +188,47 @@ def test_installs_take_no_recommendations_and_remove_nothing(apt_get):
     assert quiet_apt.apt_install(["iperf3"]) == 0
     last = called.read_text().splitlines()[-1]
     assert "--no-install-recommends" in last and "--no-remove" in last and last.endswith("iperf3")
+
+
+@pytest.fixture
+def dpkg(machine, tmp_path, monkeypatch):
+    """A stand-in for dpkg that finishes what a killed one left, and notes its calls; gives the file of what is left."""
+    tools = tmp_path / "tools"
+    tools.mkdir(exist_ok=True)
+    left = machine.dpkg / "updates/0000"
+    left.parent.mkdir(parents=True)
+    left.write_text("Package: mariadb-server\n")
+    (tools / "dpkg").write_text(f"#!/bin/sh\nanswer=$({machine.policy} x start; echo $?)\n"
+                                f"echo \"dpkg $*, services: $answer\" >>{tools}/called\nrm {left}\n")
+    (tools / "dpkg").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tools), prepend=":")
+    return left
+
+
+@pytest.mark.parametrize("packages", [[], ["iperf3"]])
+def test_what_a_killed_dpkg_left_is_finished_while_services_are_refused(machine, dpkg, tmp_path, packages):
+    """apt had said at every try that somebody must run dpkg, and so had the remedy that was printed."""
+    called = tmp_path / "tools/called"
+    assert machine.left_over()
+    code = quiet_apt.install(machine, packages, lambda packages: called.open("a").write(f"apt {packages}\n") and 7)
+    assert code == (7 if packages else 0)
+    assert called.read_text().splitlines() == [
+        "dpkg --force-confold --configure -a, services: 101", *[f"apt {packages}"] * bool(packages)]
+    assert not machine.left_over() and not machine.policy.exists()
+
+
+def test_a_dpkg_at_work_is_left_alone(machine, dpkg):
+    (dpkg.parent / "tmp.i").write_text("")
+    with (machine.dpkg / "lock").open("w") as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        assert not machine.left_over()
+        quiet_apt.install(machine, ["iperf3"], lambda packages: 0)
+    assert dpkg.exists() and machine.left_over()
+
+
+def test_a_dpkg_that_ended_well_leaves_nothing(machine, dpkg):
+    dpkg.rename(dpkg.with_name("tmp.i"))
+    assert not machine.left_over()
 
 
 @pytest.fixture
