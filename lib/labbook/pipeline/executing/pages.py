@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 import time
 from pathlib import Path
 
@@ -24,6 +25,10 @@ OK, FAILED, PAUSED, INTERRUPTED, KILLED = "ok", "failed", "paused", "interrupted
 REFUSED = "refused"     # of wrong input, before anything started; no note has it
 STOPPED = (PAUSED, INTERRUPTED, KILLED)     # states of runs that did not finish
 _LOCK_TRIES, _LOCK_TRY_S = 10, 0.05
+
+
+class Busy(LabbookError):
+    """Another labbook of this checkout runs the study."""
 
 
 def page(study: str) -> Path:
@@ -108,16 +113,16 @@ def write_atomically(path: Path, data: str | bytes) -> None:
 
 
 @contextlib.contextmanager
-def only_me(study: str):
+def only_me(study: str, waits=lambda: False):
     """Lock this study in this checkout; the lock ends with the process that holds it.
 
-    Notes a killed run and removes what it left half written. LabbookError while another run lasts.
+    Notes a killed run and removes what it left half written. Busy while another run lasts, unless `waits()`
+    says each time that its end is waited for.
     """
     folder = page(study).parent
     folder.mkdir(parents=True, exist_ok=True)
     with open_lock(_lock(study)) as lock:
-        if not _locked(lock, _LOCK_TRIES):
-            raise LabbookError(f"{study} is being run by another labbook of this checkout")
+        _take(study, lock, waits)
         if killed := _killed(study):
             write_note(study, stopped(study, killed))
         for left in folder.glob(f".{study}.*"):
@@ -148,6 +153,16 @@ def unless_running(study: str):
 
 def _lock(study: str) -> Path:
     return page(study).with_name(f".{study}.lock")
+
+
+def _take(study, lock, waits) -> None:
+    said = False
+    while not _locked(lock, _LOCK_TRIES):
+        if not waits():
+            raise Busy(f"{study} is being run by another labbook of this checkout")
+        if not said:
+            print(f"labbook: another labbook runs {study}; waiting until it has ended", file=sys.stderr, flush=True)
+        said = True
 
 
 def _locked(lock, tries: int) -> bool:

@@ -51,8 +51,11 @@ def plan(names, asked: run.Asked, file) -> int:
 
 def _of_study(study, chosen, asked, interrupts) -> tuple[tuple[list, list], str]:
     """((jobs, what each machine measures for itself), why there is no plan or "")."""
-    with pages.only_me(study) as partial:
-        outcome, story = look(study, chosen, partial, run.variables(study, asked), interrupts)
+    try:
+        with pages.only_me(study) as partial:
+            outcome, story = look(study, chosen, partial, run.variables(study, asked), interrupts)
+    except pages.Busy as busy:
+        return ([], []), str(busy)
     if outcome.state != pages.PAUSED:
         return ([], []), outcome.message() if outcome.error else "study.complete() was not reached"
     return unmeasured(study, story, asked.profile), ""

@@ -167,6 +167,9 @@ class _Run:
             with pages.only_me(study) as partial:
                 self._states[study] = run.run_one(study, chosen, self._asked, interrupts, partial, self._execute,
                                                   Bar(study, _Lines(sys.stderr)))
+        except pages.Busy as busy:
+            self._shown.say(run.not_started(study, busy))
+            self._states[study] = pages.FAILED
         except Exception as error:
             self._broken = self._broken or (error if isinstance(error, LabbookError) else LabbookError(
                 f"{study}: unexpected {type(error).__name__}: {error}"))

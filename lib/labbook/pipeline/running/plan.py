@@ -50,25 +50,23 @@ def plan(names, asked: run.Asked, verbose: bool = False) -> int:
     jobs = {study: jobs[study] for study in asking.with_claims(jobs, asked, named=bool(names))}
     seconds = asked.until and max(asked.until - time.time(), 0)
     shares = max(sum(run.is_to_run(study, chosen, asked) for study, chosen in jobs.items()), 1)   # as a run does
-    code, found = 0, []
+    states, found = [], []
     with Interrupts("stopping") as interrupts:
         for number, (study, chosen) in enumerate(jobs.items(), 1):
             print(f"{study}: looking what there is to measure ({number} of {len(jobs)})", file=sys.stderr, flush=True)
             began = time.monotonic()
             if asked.which and seconds is not None:
                 asked = replace(asked, until=time.time() + seconds / shares)
-            outcome, story = _try(study, chosen, asked, interrupts)
+            state, story, why = _try(study, chosen, asked, interrupts)
             if interrupts.count:
                 return 128 + interrupts.signal
-            if outcome.state == pages.PAUSED:
-                found.append(_of_study(study, chosen, asked, story, time.monotonic() - began, verbose))
+            states.append(state)
+            if why:
+                print(f"{study}: no plan: {why}", file=sys.stderr)
             else:
-                code = max(code, 2 if (outcome.error or {}).get("name") == "InputError" else 1)
-                message = (outcome.message() if outcome.error
-                           else "study.complete() was not reached, so the plan may be incomplete")
-                print(f"{study}: no plan: {message}", file=sys.stderr)
+                found.append(_of_study(study, chosen, asked, story, time.monotonic() - began, verbose))
     print("\n\n".join(["\n".join(_total(found, asked.profile))] * (len(found) > 1) + ["\n".join(one.lines) for one in found]))
-    return code
+    return run.exit_code(states, interrupts)
 
 
 def _total(found: list[Plan], profile: str):
@@ -86,11 +84,19 @@ def _points(count: int) -> str:
 
 
 def _try(study, chosen, asked, interrupts):
-    """Look with the question that a run would ask."""
+    """Look with the question that a run would ask: (the state in which that ended, the story, why there is no plan)."""
     asks = asking.question(study, asked)
     variables = run.variables(study, asked) | (asking.variables(asks) if asks else {})
-    with pages.only_me(study) as partial:
-        return look(study, chosen, partial, variables, interrupts)
+    try:
+        with pages.only_me(study) as partial:
+            outcome, story = look(study, chosen, partial, variables, interrupts)
+    except pages.Busy as busy:
+        return pages.FAILED, None, str(busy)
+    if outcome.state == pages.PAUSED:
+        return pages.OK, story, ""
+    if not outcome.error:
+        return pages.FAILED, story, "study.complete() was not reached, so the plan may be incomplete"
+    return pages.REFUSED if outcome.error["name"] == "InputError" else pages.FAILED, story, outcome.message()
 
 
 def _of_study(study, chosen, asked, story: RunState, round_s: float, verbose: bool) -> Plan:

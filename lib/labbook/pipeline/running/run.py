@@ -195,8 +195,17 @@ def _run_or_pause(study, chosen, asked, interrupts) -> str:
     if asked.until is not None and time.time() >= asked.until:
         print(f"{study}: not started, the time is up", file=sys.stderr)
         return pages.PAUSED
-    with pages.only_me(study) as partial:
-        return run_one(study, chosen, asked, interrupts, partial)
+    try:
+        with pages.only_me(study, lambda: asked.published and not interrupts.count) as partial:
+            return run_one(study, chosen, asked, interrupts, partial)
+    except pages.Busy as busy:
+        print(not_started(study, busy), file=sys.stderr)
+        return pages.FAILED
+
+
+def not_started(study, busy: pages.Busy) -> str:
+    """What is said of a study that another labbook runs; the others go on."""
+    return f"{study}: not started: {busy}"
 
 
 def run_one(study, chosen, asked, interrupts, partial, execute=None, bar=None) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 from labbook import paths
 from labbook.cli import main
+from labbook.pipeline.executing import pages
 from labbook.pipeline.fleet import plan, plans
 from labbook.pipeline.fleet.file import Fleet, FleetMachine
 from labbook.pipeline.fleet.scheduler import Job, Point
@@ -80,6 +81,9 @@ def test_the_plan_of_a_notebook_asks_no_machine(book, capsys, tmp_path):
                                 "machines": {"m1": {"address": "192.0.2.1"}, "m2": {"address": "192.0.2.2"}}}))
     assert main(["run", "wan", "--fleet", str(file), "--dry-run"]) == 0
     assert "2 machines, 4 points in 2 jobs to measure, about 1 min 55 s (one machine: 3 min 50 s)" in capsys.readouterr().out
+    with pages.only_me("wan"):
+        assert main(["run", "wan", "--fleet", str(file), "--dry-run"]) == 1
+    assert "wan: no plan: wan is being run by another labbook" in capsys.readouterr().err
     lab.write_text(lab.read_text() + "quick: {claims: all, seconds: 60}\n")
     book.write("data/papers/wan/claims.yml", "[]\n")
     assert main(["run", "wan", "--fleet", str(file), "--dry-run"]) == 2

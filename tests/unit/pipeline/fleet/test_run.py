@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from labbook.pipeline.executing import pages
 from labbook.pipeline.fleet import plan
 from labbook.pipeline.fleet.run import _Run
 from labbook.pipeline.running.run import Asked
@@ -29,3 +30,11 @@ def test_points_of_which_nothing_is_known_take_as_long_as_in_the_dry_run(book, l
     run.measure("wan", {}, {}, story, None)
     (batch,), (planned, _) = submitted, plan.unmeasured("wan", story, "full")
     assert batch.jobs == planned and batch.jobs[0].points[0].point_s == point_s
+
+
+def test_a_study_that_another_run_measures_fails_alone(book, capsys):
+    run = _Run({}, Asked(profile="full"), None, "rack")
+    with pages.only_me("wan"):
+        run._study("wan", {}, SimpleNamespace(count=0))
+    assert run._states == {"wan": pages.FAILED} and run._broken is None
+    assert "wan: not started: wan is being run by another labbook" in capsys.readouterr().err

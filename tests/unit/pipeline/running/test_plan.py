@@ -80,6 +80,17 @@ def test_a_notebook_that_fails_has_no_plan(book, capsys):
     assert "ZeroDivisionError" in capsys.readouterr().err
 
 
+def test_a_study_that_another_run_measures_has_no_plan_and_the_others_have(book, capsys):
+    for study in ("one", "two"):
+        book.study(study, PLANS.format(seconds=60))
+        book.write(f"data/papers/{study}/lab.yml", LAB)
+    with pages.only_me("one"):
+        assert plan.plan([], run.Asked()) == 1
+    told, said = capsys.readouterr()
+    assert told.startswith("two, quick profile: 1 point to measure")
+    assert "one: no plan: one is being run by another labbook" in said
+
+
 def test_several_studies_have_a_total_at_the_top(book, capsys, monkeypatch):
     monkeypatch.setattr(asking, "PAGE_ROUNDS", 0)
     for study, seconds in (("one", 60), ("two", 240), ("wan", None)):

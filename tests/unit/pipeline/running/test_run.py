@@ -1,13 +1,16 @@
+import contextlib
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 
-from labbook.errors import InputError, LabbookError
+from labbook.errors import InputError
 from labbook.pipeline.executing import driver, pages
 from labbook.pipeline.running import plan, run
 
@@ -190,11 +193,59 @@ def test_a_study_of_which_nothing_is_published_is_left_out_of_the_published_book
     assert "a: nothing is published" in capsys.readouterr().err and pages.note("a") == {}
 
 
-def test_two_runs_of_one_study_keep_off_each_other(book):
+def test_two_runs_of_one_study_keep_off_each_other_and_the_others_go_on(book, capsys):
+    """One that another run was measuring had ended the whole run, after some were measured."""
+    for study in "abc":
+        book.study(study, book.complete)
+    with pages.only_me("b"):
+        with pytest.raises(pages.Busy, match="being run"), pages.only_me("b"):
+            pass
+        assert run.run([], run.Asked()) == 1
+    assert "b: not started: b is being run by another labbook" in capsys.readouterr().err
+    assert [pages.note(study).get("state") for study in "abc"] == ["ok", None, "ok"]
+
+
+@contextlib.contextmanager
+def another_labbook(study, said):
+    """It runs the study until what waits for it has said so."""
+    holds, ended = threading.Event(), []
+
+    def hold():
+        with pages.only_me(study):
+            holds.set()
+            until(lambda: f"another labbook runs {study}" in said.getvalue())
+            ended.append(study)
+
+    other = threading.Thread(target=hold)
+    other.start()
+    assert holds.wait(10)
+    yield ended
+    other.join()
+
+
+def test_published_results_wait_for_another_run(book, monkeypatch):
     book.study("a", book.complete)
+    book.write("data/published/a/epyc/run.json", '{"profile": "full", "parameters": {}}')
+    monkeypatch.setattr(sys, "stderr", said := io.StringIO())    # pytest's own loses what is written while it is read
+    with another_labbook("a", said) as ended:
+        assert run.run([], run.Asked(published=True)) == 0 and ended == ["a"]
+    assert pages.note("a")["published"]
+
+
+def test_what_waits_for_another_run_can_be_interrupted(book, monkeypatch):
+    book.study("a", book.complete)
+    book.write("data/published/a/epyc/run.json", '{"profile": "full", "parameters": {}}')
+    monkeypatch.setattr(sys, "stderr", said := io.StringIO())
+
+    def interrupt():
+        until(lambda: "another labbook runs a" in said.getvalue())
+        os.kill(os.getpid(), signal.SIGINT)
+
     with pages.only_me("a"):
-        with pytest.raises(LabbookError, match="being run"):
-            run.run([], run.Asked())
+        other = threading.Thread(target=interrupt)
+        other.start()
+        assert run.run([], run.Asked(published=True)) == 130
+    other.join()
 
 
 SLOW = """
