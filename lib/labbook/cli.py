@@ -17,7 +17,8 @@ _EPILOG = """`labbook COMMAND --help` explains a command.
 
 exit codes:
   0    done
-  1    failed; `doctor`: something is missing; `compare`: a decided verdict was reversed
+  1    failed, also where some of several studies refused their input; `doctor`: something is missing; `compare`: a
+       decided verdict was reversed
   2    wrong input: nothing was started
   3    the time of `run --for` was up first; the same command goes on
   130  Ctrl-C; 143 SIGTERM; 129 the end of the terminal (SIGHUP)

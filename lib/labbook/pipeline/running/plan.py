@@ -43,8 +43,8 @@ class Plan:
 
 
 def plan(names, asked: run.Asked, verbose: bool = False) -> int:
-    """Print the plan of each study, all together first; 1 if a notebook fails before its plan is complete, 2 if
-    one refuses its parameters. verbose: each action as root, and each claim that is open."""
+    """Print the plan of each study, all together first; exit codes as run.run's: 1 also if a notebook fails before its
+    plan is complete. verbose: each action as root, and each claim that is open."""
     jobs = {study: run.parameters_of(study, asked) for study in run.chosen_studies(names, asked)}
     run.check_files(jobs)
     jobs = {study: jobs[study] for study in asking.with_claims(jobs, asked, named=bool(names))}

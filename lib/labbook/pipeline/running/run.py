@@ -40,8 +40,8 @@ class Asked:
 def run(names, asked: Asked) -> int:
     """Update the pages of the named studies (all if none) and return the exit code.
 
-    0: success, 1: a notebook failed, 2: one refused its parameters, 3: the time was up first,
-    128 + signal: interrupted.
+    0: success, 1: a notebook failed, or some refused their parameters, 2: all refused them, 3: the time was up
+    first, 128 + signal: interrupted.
     """
     studies = chosen_studies(names, asked)
     if asked.published and not names:
@@ -90,13 +90,14 @@ def is_current(study, chosen, asked) -> bool:
 
 
 def exit_code(states, interrupts) -> int:
-    """The command's exit code: 0 where all studies are done; otherwise by a signal, or by the worst of their states."""
+    """The command's exit code: 0 where all studies are done; otherwise by a signal, or by the worst of their states.
+    Wrong input is the code only where all were refused: else something was started."""
     if interrupts.count:
         return 128 + interrupts.signal
-    if pages.FAILED in states:
-        return 1
-    if pages.REFUSED in states:
+    if states and all(state == pages.REFUSED for state in states):
         return WRONG_INPUT_CODE
+    if {pages.FAILED, pages.REFUSED} & set(states):
+        return 1
     return PAUSED_CODE if pages.PAUSED in states else 0
 
 

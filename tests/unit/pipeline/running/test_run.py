@@ -135,6 +135,24 @@ def test_what_the_notebook_refuses_is_reported_before_anything_is_measured(book,
     assert not list(book.root.rglob("measured")) and pages.note("a") == note, "the page of before stays"
 
 
+STOPS_A_PLAN = """
+import os
+from labbook.errors import Stopped
+if "LABBOOK_PLAN" in os.environ:
+    raise Stopped("planned")
+"""
+REFUSES = "from labbook.errors import InputError\nraise InputError('too many', key='repeats')"
+
+
+@pytest.mark.parametrize("cells, code", [((REFUSES, None), 1), ((REFUSES, REFUSES), 2), ((REFUSES, "1/0"), 1)])
+def test_wrong_input_is_the_code_only_where_all_were_refused(book, cells, code):
+    """2 says that nothing was started, and yet studies had been measured."""
+    for study, cell in zip("ab", cells):
+        book.write(f"data/papers/{study}/lab.yml", "sites: [x]\nhosts: {db: {site: x, role: db}}\n")
+        book.study(study, cell or STOPS_A_PLAN, book.complete)
+    assert plan.plan([], run.Asked()) == code and run.run([], run.Asked()) == code
+
+
 def test_unknown_studies_and_environments_are_named_with_what_is_there(book):
     book.study("cms", book.complete)
     with pytest.raises(InputError, match="did you mean 'cms'"):
