@@ -40,7 +40,8 @@ def dressed(notebook: dict, note: dict, ending: str = "", opening: str = "", ans
             cell["source"] = _marked(glued.replaced(notebooks.source(cell), keep, keep))
     numbering.number(cells)
     _insert(cells, answer, after=_FIRST_PARAGRAPH)
-    _insert(cells, "\n\n".join(filter(None, (_state(note), opening))), after=_HEADING)
+    state = _state(note, any(cell.get("outputs") for cell in cells))
+    _insert(cells, "\n\n".join(filter(None, (state, opening))), after=_HEADING)
     if ending:
         cells.append({"cell_type": "markdown", "metadata": {}, "source": _marked(ending), "id": "ending"})
     return notebook
@@ -93,22 +94,28 @@ def _insert(cells, text, after):
     cells.insert(0, {"cell_type": "markdown", "metadata": {}, "source": text, "id": "state"})
 
 
-def _state(note: dict) -> str:
-    if note.get("state") == pages.FAILED:
-        return failure(note["error"])
-    if "stopped" in note:
-        counted = note["stopped"]["points"]
-        went = f"{note['stopped']['state']} after {counted['done']} of {counted['total']} points"
-        return (f"```{{warning}}\nThe last run was {went}"
-                f"{'; this page shows the run before it' if note.get('state') else ''}.\n```")
+def _state(note: dict, has_outputs: bool) -> str:
     if not note:
         return "```{note}\nThis notebook has not been run here yet, so it shows no results.\n```"
-    return ""
+    boxes = [_stopped(note)] if "stopped" in note else []
+    boxes += [_failure(note, has_outputs)] if note.get("state") == pages.FAILED else []
+    return "\n\n".join(boxes)
 
 
-def failure(error: dict) -> str:
-    """A box with the error of a failed run, fenced so that its text cannot end the box."""
+def _stopped(note: dict) -> str:
+    counted = note["stopped"]["points"]
+    went = f"{note['stopped']['state']} after {counted['done']} of {counted['total']} points"
+    return (f"```{{warning}}\nThe last run was {went}"
+            f"{'; this page shows the run before it' if note.get('state') else ''}.\n```")
+
+
+def _failure(note: dict, has_outputs: bool) -> str:
+    """A box with the error of a failed run, fenced so that its text cannot end the box. Only a run that left a page
+    has that page's digest in its note."""
+    error, which = note["error"], "The run before it" if "stopped" in note else "The last run of this notebook"
+    below = "It left no outputs: those below are of an earlier run." if has_outputs else "It left no outputs."
+    below = "The outputs up to the failure are below." if "page" in note else below
     message = error["message"].strip()
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", message)), default=0))
-    return (f"{fence}``{{error}}\nThe last run of this notebook failed. The outputs up to the "
-            f"failure are below.\n\n{fence}text\n{in_words(error['name'], message)}\n{fence}\n{fence}``")
+    return (f"{fence}``{{error}}\n{which} failed. {below}\n\n"
+            f"{fence}text\n{in_words(error['name'], message)}\n{fence}\n{fence}``")

@@ -88,6 +88,30 @@ def test_a_failed_page_says_why_on_top_and_keeps_what_it_printed(staged):
     assert first.count("``````") == 2  # the error's own fence does not close the box
 
 
+ERROR = {"name": "KernelDied", "message": "the notebook's process ended", "cell": None, "log": "x"}
+PRINTED = {"output_type": "stream", "name": "stdout", "text": "said before"}
+
+
+@pytest.mark.parametrize("printed, said", [([PRINTED], "It left no outputs: those below are of an earlier run."),
+                                           ([], "It left no outputs.\n")])
+def test_a_failed_run_that_left_no_page_does_not_pass_off_an_earlier_one(staged, printed, said):
+    book, text = staged
+    executed(book, outputs=printed)
+    pages.write_note("cms", NOTE | {"state": "failed", "error": ERROR})
+    first = cells(text("notebooks/cms.ipynb"))[0]["source"]
+    assert f"The last run of this notebook failed. {said}" in first and "up to the failure" not in first
+
+
+def test_a_run_that_was_stopped_after_a_failed_one_is_the_last(staged):
+    book, text = staged
+    executed(book, state="failed", outputs=[PRINTED], error=ERROR)
+    pages.write_note("cms", pages.stopped("cms", {"state": "interrupted", "points": {"done": 1, "total": 4}}))
+    first = cells(text("notebooks/cms.ipynb"))[0]["source"]
+    assert "The last run was interrupted after 1 of 4 points; this page shows the run before it." in first
+    assert "The run before it failed. The outputs up to the failure are below." in first
+    assert first.index("interrupted") < first.index("process ended") and "The last run of this notebook" not in first
+
+
 def test_a_good_page_folds_its_parameters_and_leaves_out_chatter(staged):
     book, text = staged
     executed(book, outputs=[
