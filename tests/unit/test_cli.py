@@ -120,14 +120,15 @@ def test_errors_are_one_message_and_their_traceback_goes_to_a_log(
 def test_what_run_is_asked_reaches_the_press(book, monkeypatch):
     got = {}
     monkeypatch.setattr(run, "run", lambda names, options: got.update(names=names, options=options) or 3)
-    monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
     args = ["run", "a", "--profile", "full", "-p", "x", "[1]", "--remeasure", "--for", "1m"]
     earliest = time.time() + 60
     assert cli.main(args) == 3
     options = got["options"]
     assert got["names"] == ["a"] and options.given == (("x", "[1]"),) and options.profile == "full"
-    assert options.remeasure and not options.force and options.published
+    assert options.remeasure and not options.force and not options.published
     assert earliest <= options.until <= time.time() + 60
+    monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
+    assert cli.main(["run", "a", "--force"]) == 3 and got["options"].published and got["options"].force
 
 
 @pytest.mark.parametrize("args, which", [
@@ -140,8 +141,12 @@ def test_which_claims_are_asked_reaches_the_press(monkeypatch, args, which):
 
 @pytest.mark.parametrize("args, published, message", [
     (["--claims", "paper"], "", "--claims: needs --until-decided"),
-    (["--until-decided"], "1", "--until-decided: .*without LABBOOK_PUBLISHED")])
-def test_options_of_an_ask_that_do_not_go_together_are_refused(monkeypatch, capsys, args, published, message):
+    (["--until-decided"], "1", "--until-decided: .*without LABBOOK_PUBLISHED"),
+    (["-p", "repeats", "3"], "1", "-p: published results are shown as they were measured"),
+    (["--environment", "environments/hosts.yml"], "1", "--environment: published results"),
+    (["--remeasure"], "1", "--remeasure: published results"),
+    (["--profile", "full", "--dry-run"], "1", "--profile: published results")])
+def test_options_that_do_not_go_together_are_refused(monkeypatch, capsys, args, published, message):
     monkeypatch.setenv("LABBOOK_PUBLISHED", published)
     assert cli.main(["run", *args]) == 2
     assert re.search(message, capsys.readouterr().err)

@@ -9,6 +9,9 @@ from labbook import colour
 from labbook.errors import InputError, in_words
 
 
+_NOT_PUBLISHED = "without LABBOOK_PUBLISHED"
+
+
 def run(given) -> int:
     from labbook.pipeline.running import run
 
@@ -42,12 +45,15 @@ def _run_fleet(given, asked) -> int:
 
 
 def _check_asking(given) -> None:
-    """InputError for options of an ask that do not go together."""
+    """InputError for options that do not go together."""
     if given.claims and not given.until_decided:
         raise InputError("needs --until-decided", key="--claims")
     if given.until_decided and _published():
-        raise InputError("published results get no further repeats", key="--until-decided",
-                         allowed="without LABBOOK_PUBLISHED")
+        raise InputError("published results get no further repeats", key="--until-decided", allowed=_NOT_PUBLISHED)
+    of_measuring = {"-p": given.given, "--environment": given.environment, "--remeasure": given.remeasure,
+                    "--profile": given.profile != "quick"}
+    for option in [option for option, is_given in of_measuring.items() if is_given and _published()]:
+        raise InputError("published results are shown as they were measured", key=option, allowed=_NOT_PUBLISHED)
 
 
 def book(given) -> int:
