@@ -87,7 +87,7 @@ def _sure(study, rows) -> str:
     if not judged:
         return "Nothing is judged yet."
     text = (f"{_decided(judged)} of {len(judged)} judged claims are decided, at a level of 95 %; by chance, at most "
-            f"{outcomes.expected_wrong(judged):.1f} of them wrongly.")
+            f"{outcomes.expected_wrong(judged):.1f} are expected to be decided wrongly.")
     where = conditions(study)
     return text + (f" Measured until {where['to'][:10]} on {escape(where['cpu'])}, {where['cores']} cores." if where else "")
 

@@ -246,6 +246,7 @@ def test_a_page_opens_with_the_papers_claim_and_the_headline_verdicts(staged):
     order = [first.index(part) for part in ("# Stores", "A. Author", "A &lt; B.", "A is faster", "Of all calls")]
     assert order == sorted(order) and ":description: A < B. Run again: 1 headline claim: 1 replicated." in first
     assert "1 headline claim: 1 replicated." in first and "1 of 1 judged claims are decided" in first
+    assert re.search(r"by chance, at most \d\.\d are expected to be decided wrongly\.", first) and "件と見込まれる" in first
     assert "on Some CPU" in first and '<details lang="ja">' in first and "再現された1件" in first
     assert 'href="../book/board.html#claim-cms-faster"' in first
 
