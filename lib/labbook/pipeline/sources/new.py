@@ -4,13 +4,16 @@ The files come from templates/; `${name}`, `${title}` and `${system}` are filled
 template has a line `%% KIND ID [tags=TAG,...]` before each cell.
 """
 
+import fcntl
 import json
 import re
+from contextlib import contextmanager, suppress
 from keyword import iskeyword
 from pathlib import Path
 from string import Template
 
 from labbook import paths
+from labbook.atomic_files import open_lock, write_whole
 from labbook.errors import InputError
 from labbook.pipeline.sources import notebooks
 
@@ -39,21 +42,54 @@ def new(name: str, system: str = NULL) -> list[Path]:
     """Write the files of a study `name` around `system` and enter it in _toc.yml; the paths written.
 
     InputError, with nothing written, for a name that cannot be or exists, and for a system that the
-    template's workload cannot call.
+    template's workload cannot call. All are written, or after an error none.
     """
-    check_name(name)
     check_system(system)
+    _files(name, system)    # what is refused leaves no lock either
+    with _alone():
+        files = _files(name, system)
+        _write(name, files)
+    return list(files)
+
+
+def _files(name, system) -> dict[Path, str]:
+    """{path: content} of what is to be written, _toc.yml last. InputError where one is there."""
+    check_name(name)
     root = paths.checkout()
     files = {root / place: text for place, text in texts(name, system).items()}
     for path in files:
         if path.exists():
             raise InputError("exists already", file=path)
     toc = root / "_toc.yml"
-    files[toc] = with_chapter(toc.read_text(), name, toc)
-    for path, text in files.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return list(files)
+    return files | {toc: with_chapter(toc.read_text(), name, toc)}
+
+
+@contextmanager
+def _alone():
+    """A block in which no other `labbook new` changes _toc.yml."""
+    paths.build_dir().mkdir(exist_ok=True)
+    with open_lock(paths.build_dir() / ".new.lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _write(name, files) -> None:
+    *parts, toc = files
+    try:
+        for path, text in files.items():
+            write_whole(path, lambda file, text=text: file.write(text.encode()))
+    except BaseException:
+        if toc.read_text() != files[toc]:
+            _remove(name, parts)
+        raise
+
+
+def _remove(name, files) -> None:
+    for path in files:
+        path.unlink(missing_ok=True)
+        if path.parent.name == name:
+            with suppress(OSError):     # it has other files, or is gone
+                path.parent.rmdir()
 
 
 def check_name(name: str) -> None:

@@ -1,6 +1,8 @@
 """`labbook new`: what it writes is whole and is taken by all that reads it; what cannot be is refused."""
 
 import ast
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import yaml
@@ -8,7 +10,7 @@ import yaml
 from labbook import cli, paths
 from labbook.checks import check
 from labbook.claims import claims
-from labbook.errors import InputError
+from labbook.errors import InputError, LabError
 from labbook.lab.description import LabDescription
 from labbook.pipeline.setup import requirements
 from labbook.pipeline.sources import new, notebooks, parameters
@@ -85,3 +87,41 @@ def test_a_book_without_papers_has_no_place_for_one(checkout):
     checkout.write("_toc.yml", "format: jb-book\nroot: book/index\n")
     with pytest.raises(InputError, match="_toc.yml: no chapter is a notebook"):
         new.new("slow")
+
+
+@pytest.mark.parametrize("fails_at", ["slow.ipynb", "_toc.yml"])
+@pytest.mark.parametrize("error", [LabError("the disk is full"), KeyboardInterrupt()])
+def test_after_an_error_nothing_of_it_is_there_and_it_can_be_tried_again(checkout, monkeypatch, fails_at, error):
+    """The half that was written had been refused as a study that exists."""
+    before = {path for path in checkout.root.rglob("*") if path.is_file()}
+    whole = new.write_whole
+
+    def fail(path, write):
+        if path.name == fails_at:
+            raise error
+        whole(path, write)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(new, "write_whole", fail)
+        with pytest.raises(type(error)):
+            new.new("slow")
+    left = {path for path in checkout.root.rglob("*") if path.is_file()} - before
+    assert {path.name for path in left} <= {".new.lock"} and (checkout.root / "_toc.yml").read_text() == TOC
+    assert new.new("slow") and notebooks.selected([]) == ["cms", "slow"]
+
+
+def test_two_at_once_both_get_their_chapter(checkout, monkeypatch):
+    """Each had written the table of contents that it had read before."""
+    together, texts = threading.Barrier(2, timeout=10), new.texts
+
+    def read(name, system):
+        if name not in asked:
+            asked.add(name)
+            together.wait()
+        return texts(name, system)
+
+    asked = set()
+    monkeypatch.setattr(new, "texts", read)
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(new.new, ("slow", "fast")))
+    assert sorted(notebooks.selected([])) == ["cms", "fast", "slow"]
