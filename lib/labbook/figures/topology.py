@@ -107,7 +107,7 @@ def _layout(sites, columns, linked):
 def _draw_site(axes, site, cards, box, columns):
     x, y, width, height = box
     _box(axes, x, y, width, height, WASH, EDGE)
-    axes.text(x + GAP, y + HEAD / 2, f"site {site}", fontsize=9, color=FAINT, va="center")
+    axes.text(x + GAP, y + HEAD / 2, f"site {site}", fontsize=9, color=INK, va="center")
     top = y + HEAD
     for i in range(0, len(cards), columns):
         row = cards[i:i + columns]
@@ -123,7 +123,7 @@ def _draw_card(axes, card, x, y, height):
     _box(axes, x, y, CARD_WIDTH, height, PAPER, colour)
     axes.text(x + 0.12, y + 0.1 + LINE / 2, title, fontsize=10, weight="bold", color=INK,
               va="center")
-    axes.text(x + 0.12, y + 0.1 + 1.5 * LINE, role, fontsize=8.5, color=colour, va="center")
+    axes.text(x + 0.12, y + 0.1 + 1.5 * LINE, role, fontsize=8.5, color=INK, va="center")
     for i, line in enumerate(lines):
         axes.text(x + 0.12, y + 0.13 + (2.5 + i) * LINE, line, fontsize=8.5, color=INK, va="center")
 
