@@ -30,23 +30,23 @@ def line_chart(summary: pd.DataFrame, *, x: str, hue: str, metric: str, x_label:
          col: str | None = None, note="", log=False) -> Picture:
     """Line chart of a metric over `x`: a line for each value of `hue`, a panel for each of `col`.
 
-    Axes start at 0; labels carry their unit behind a comma (`round trip, ms`). `summary` has a row a
-    point. Every repeat is drawn as a dot, hollow if the clients limited it. A panel's title is its
-    `col`, `note`, or both. `log`: logarithmic x. With one or two values of `x`, it is a dot chart. Without
-    measurements, a note says so.
+    Axes start at 0, or below a negative value; labels carry their unit behind a comma (`round trip, ms`).
+    `summary` has a row a point. Every repeat is drawn as a dot, hollow if the clients limited it. A panel's
+    title is its `col`, `note`, or both. `log`: logarithmic x. With one or two values of `x`, it is a dot
+    chart. Without measurements, a note says so.
     """
     found = with_metric(summary, metric)
     if not len(found):
         return NOT_MEASURED
     if found[x].nunique() < FEWEST:
         return _few(found, x, x_label, hue=hue, col=col, metric=metric, label=label, note=note)
-    top = 1.08 * found[metric].max()
+    low, top = span(found[metric], 1.08)
     with theme():
         colours = styles(found[hue])
         panels = []
         for value, rows in panels_of(found, col):
             title = ", ".join(filter(None, (name(value, col) if col else "", note)))
-            figure, axes = axes_over(rows[x], x_label, label, top, log)
+            figure, axes = axes_over(rows[x], x_label, label, top, log, low)
             medians = draw(axes, rows, hue, x, metric, colours)
             legend(figure, title, hue, colours, rows)
             panels.append(panel(figure, alt(title, medians, hue, x, x_label, label)))
@@ -70,10 +70,19 @@ def panels_of(summary, col):
     return [(value, summary[summary[col] == value]) for value in in_order(summary[col], col)]
 
 
-def axes_over(xs, x_label, label, top, log=False):
+def span(values, room: float) -> tuple[float, float]:
+    """Ends of an axis with 0 and all values on it; `room`: times as far from 0 as the outermost values."""
+    low, high = room * min(values.min(), 0), room * max(values.max(), 0)
+    return low, high if high > low else 1
+
+
+def axes_over(xs, x_label, label, top, log=False, low=0):
+    """(figure, axes) over the values `xs`; low, top: ends of the other axis."""
     figure = Figure(figsize=PANEL_INCHES, layout="constrained")
     axes = figure.add_subplot()
-    axes.set(xlabel=x_label, ylabel=label, ylim=(0, top or 1))
+    axes.set(xlabel=x_label, ylabel=label, ylim=(low, top or 1))
+    if low < 0:
+        axes.axhline(0, color=FAINT, linewidth=1)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     least, most = min(xs), max(xs) or 1
     if log:
@@ -82,7 +91,7 @@ def axes_over(xs, x_label, label, top, log=False):
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.xaxis.set_minor_locator(NullLocator())
     else:
-        axes.set_xlim(0 if least else -0.03 * most, 1.04 * most)
+        axes.set_xlim(1.04 * least if least < 0 else 0 if least else -0.03 * most, max(1.04 * most, 0))
         axes.xaxis.set_major_locator(MaxNLocator(nbins=8, steps=[1, 2, 5, 10], integer=True))
     axes.tick_params(length=0)
     axes.grid(axis="x", visible=False)
@@ -151,14 +160,14 @@ def dot_chart(summary: pd.DataFrame, *, y: str, hue: str, col: str | None = None
     """Dot chart: a panel for each value of `col`, a line for each value of `y` (in order of
     appearance), on it the repeats and the median of each `hue` with its interval.
 
-    The axis starts at 0, so that lengths compare. A panel's title is its `col`, or `note`. Repeats
-    that the clients limited are hollow. Without measurements, a note says so.
+    The axis starts at 0, so that lengths compare, or below a negative value. A panel's title is its `col`, or
+    `note`. Repeats that the clients limited are hollow. Without measurements, a note says so.
     """
     summary = with_metric(summary, metric)
     if not len(summary):
         return NOT_MEASURED
     with theme():
-        shared = {"colours": styles(summary[hue]), "top": 1.05 * summary[metric].max() or 1}
+        shared = {"colours": styles(summary[hue]), "span": span(summary[metric], 1.05)}
         panels = [_dot_panel(rows, note or (name(value, col) if col else ""), y, hue, metric, label,
                          shared) for value, rows in panels_of(summary, col)]
     spread = over_repeats(summary, [y, hue] + [col] * bool(col), metric)
@@ -181,7 +190,9 @@ def _dot_panel(rows, title, y, hue, metric, label, shared):
                  found[(found[y] == line) & (found[hue] == value)], at, metric,
                  *shared["colours"][value], f"{name(line, y)}, {name(value, hue)}")
     axes.set_yticks(range(len(lines)), [name(line, y) for line in lines])
-    axes.set(ylim=(len(lines) - 0.5, -0.5), xlim=(0, shared["top"]), xlabel=label)
+    axes.set(ylim=(len(lines) - 0.5, -0.5), xlim=shared["span"], xlabel=label)
+    if shared["span"][0] < 0:
+        axes.axvline(0, color=FAINT, linewidth=1)
     axes.tick_params(length=0)
     axes.grid(axis="y", visible=False)
     head(figure, title, [entry(name(v, hue), *shared["colours"][v]) for v in hues])

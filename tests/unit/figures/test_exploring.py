@@ -23,3 +23,11 @@ def test_over_numbers_lines_over_others_dots(x, hue, kind, expected):
 
 def test_a_metric_that_the_points_lack_draws_nothing():
     assert "Not measured" in chart(ROWS.assign(other=float("nan")), "clients", None, "other")._repr_html_()
+
+
+def test_points_that_have_no_place_on_the_axis_are_counted():
+    found = ROWS.assign(clients=ROWS.clients.where(ROWS.index > 1))
+    assert "2 points without clients: left out." in chart(found, "clients", "store", "mean_ms").caption
+    assert "left out" not in chart(ROWS, "clients", "store", "mean_ms").caption
+    lacking = found.assign(mean_ms=found.mean_ms.where(found.index > 0))
+    assert "1 point without clients: left out." in chart(lacking, "clients", "store", "mean_ms").caption

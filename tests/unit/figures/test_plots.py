@@ -12,7 +12,7 @@ from labbook import figures
 from labbook.claims import claims, rules
 from labbook.claims.statistics import Interval
 from labbook.figures import plots, repeats
-from labbook.figures.canvas import NOT_MEASURED, Picture
+from labbook.figures.canvas import NOT_MEASURED, Panel, Picture
 
 
 @pytest.fixture(autouse=True)
@@ -70,6 +70,24 @@ def test_a_metric_of_nothing_but_zeros_can_be_drawn():
     assert "one: 0 at 0 ms" in figures.line_chart(
         summary().assign(conflicts=0), **OVER | {"metric": "conflicts", "label": "conflicts"}
     ).panels[0].alt
+
+
+@pytest.mark.parametrize("rtts, ends", [((0, 100, 500), "get_ylim"), ((0, 100), "get_xlim")])
+@pytest.mark.parametrize("gained", [(-40, 5), (-40, -5), (0, 5)])
+def test_every_value_is_on_its_axis_and_so_is_0(monkeypatch, rtts, ends, gained):
+    """Values below 0 were cut off."""
+    drawn = []
+    monkeypatch.setattr(plots, "panel", lambda figure, alt: drawn.append(figure) or Panel(b"", alt, 1.0))
+    figures.line_chart(summary(rtts=rtts).assign(gained=lambda frame: [gained[one % 2] for one in range(len(frame))]),
+                       **OVER | {"metric": "gained", "label": "gained, ms"})
+    low, high = getattr(drawn[0].axes[0], ends)()
+    assert low <= min(0, *gained) and max(0, *gained) <= high
+    assert (low == 0) == (min(gained) == 0)
+
+
+def test_values_of_x_below_0_are_on_the_axis():
+    _, axes = plots.axes_over(pd.Series([-20, -10, -5]), "offset, ms", "ms", 1)
+    assert axes.get_xlim()[0] < -20 and axes.get_xlim()[1] >= -5
 
 
 def test_equal_ratios_of_x_may_take_equal_steps():
