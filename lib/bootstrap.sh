@@ -62,7 +62,7 @@ by_uv() {
     "$venv/bin/uv" pip install --quiet ${certs:-} --python "$venv/bin/python" $checked $pins 2>build/uv.log && return
     ! grep -qi "hash mismatch" build/uv.log ||
         { cat build/uv.log >&2; fail "the index gave a file that is not the pinned one; $venv is not made"; }
-    say "uv cannot; going on with pip"
+    say "uv cannot (its message is in build/uv.log); going on with pip"
     return 1
 }
 
@@ -79,8 +79,10 @@ install_labbook() {
 mkdir -p build
 lock=build/bootstrap.lock
 exec 9>>"$lock"
-flock -w "${LABBOOK_BOOTSTRAP_SECONDS:-1800}" 9 ||
-    fail "process $(cat "$lock") has been making $venv for too long; end it, then try again"
+flock -n 9 || {
+    say "waiting for process $(cat "$lock"), which is making $venv"
+    flock -w "${LABBOOK_BOOTSTRAP_SECONDS:-1800}" 9
+} || fail "process $(cat "$lock") has been making $venv for too long; end it, then try again"
 echo $$ >"$lock"
 key=$(cat pyproject.toml constraints*.txt lib/bootstrap.txt | sha256sum | cut -d' ' -f1)
 if [ -e "$stamp" ]; then { read -r made_key made_extra; read -r made_in; } <"$stamp" || true; fi

@@ -34,12 +34,36 @@ def test_one_that_never_ends_is_named_and_not_waited_for(checkout):
     assert not (checkout / ".venv").exists()
 
 
+def test_one_that_waits_says_for_whom(checkout):
+    with open(checkout / "build/bootstrap.lock", "w") as lock:
+        lock.write("4711\n")
+        lock.flush()
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        waiting = subprocess.Popen(["lib/bootstrap.sh"], cwd=checkout, env=os.environ | {"PYTHON": "no-such-python"},
+                                   text=True, stderr=subprocess.PIPE)
+        assert waiting.stderr.readline() == "labbook: waiting for process 4711, which is making .venv\n"
+    assert "no Python 3.11 or newer" in waiting.communicate(timeout=60)[1]
+
+
 def test_what_it_left_is_no_obstacle(checkout):
     """The lock goes with its holder, whatever the file says."""
     (checkout / "build/bootstrap.lock").write_text("4711\n")
     done = bootstrap(checkout, PYTHON="no-such-python")
     assert done.returncode and "4711" not in done.stderr
     assert (checkout / "build/bootstrap.lock").read_text() != "4711\n"
+
+
+def test_where_uv_cannot_its_message_is_found(checkout):
+    uv = checkout / ".venv/bin/uv"
+    uv.parent.mkdir(parents=True)
+    uv.write_text('#!/bin/sh\necho "no route to the index" >&2\nexit 2\n')
+    uv.chmod(0o755)
+    script = (checkout / "lib/bootstrap.sh").read_text()
+    functions = re.findall(r"^(?:say|fail)\(\)[^\n]*$|^by_uv\(\) \{$.*?^\}$", script, re.M | re.S)
+    done = subprocess.run(["sh", "-c", "\n".join(["venv=.venv", *functions, "by_uv"])], cwd=checkout, text=True,
+                          capture_output=True)
+    assert done.returncode == 1 and "build/uv.log" in done.stderr and "going on with pip" in done.stderr
+    assert (checkout / "build/uv.log").read_text() == "no route to the index\n"
 
 
 def test_a_python_is_found_in_a_folder_with_a_space_in_its_name(checkout):
