@@ -30,18 +30,27 @@ def show(given) -> int:
     """Draw a point through time into a file, and print a table of its hosts."""
     import labbook.figures  # noqa: F401 (it draws)
     from labbook.figures.point_series import page
+    from labbook.pipeline.executing import pages
     from labbook.study.explorer import showing
 
+    asked = given.output and _output(given.output)
     study = _study(given)
     known = {one: study.records(one) for one in _recorded(study)}
     records, meta = _one_point(study, known, given.point, given.values)
     view = showing.show(records, meta)
     name = f"{study.name}-{meta['experiment']}-{meta['key'][:8]}.html"
-    file = Path(given.output or paths.build_dir() / "shown" / name)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(page(view), encoding="utf-8")
+    file = asked or paths.build_dir() / "shown" / name
+    pages.write_atomically(file, page(view))
     print(f"{view!r}\n\n{file}")
     return 0
+
+
+def _output(name: str) -> Path:
+    """The file that is written; InputError for a folder and what else a file cannot replace."""
+    file = Path(name).resolve() if Path(name).is_symlink() else Path(name)
+    if file.exists() and not file.is_file():
+        raise InputError("is there, and no file", key=f"-o {name}", allowed="a file, which is made or replaced")
+    return file
 
 
 def _study(given):

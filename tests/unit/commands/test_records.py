@@ -1,8 +1,9 @@
-"""labbook rows: raw rows as CSV, and what there is."""
+"""labbook rows: raw rows as CSV, and what there is. labbook show: into which file."""
 
 import csv
+import errno
 import io
-
+import os
 import subprocess
 
 import pandas as pd
@@ -10,6 +11,8 @@ import pytest
 import yaml
 
 from labbook import cli
+from labbook.figures import point_series
+from labbook.study.explorer import showing
 from labbook.study.records import provenance
 
 
@@ -91,3 +94,39 @@ def test_what_a_cluster_has_measured_is_found_by_its_profile(recorded, root, cap
 def test_without_records_it_says_how_to_get_some(root, capsys):
     (root / "notebooks" / "demo.ipynb").write_text('{"nbformat": 4, "cells": []}')
     assert "Type: labbook run demo" in printed(capsys, "demo", code=2)
+
+
+@pytest.fixture
+def drawn(recorded, monkeypatch):
+    """What is shown of any point, without its series."""
+    monkeypatch.setattr(showing, "show", lambda records, meta: meta["label"])
+    monkeypatch.setattr(point_series, "page", lambda view: f"<p>{view}</p>")
+
+
+POINT = ["show", "demo", "speed", "system=a", "clients=2", "repeat=1"]
+
+
+def test_a_point_is_drawn_into_the_file_that_is_named(drawn, tmp_path, capsys):
+    file = tmp_path / "made/point.html"
+    assert cli.main([*POINT, "-o", str(file)]) == 0
+    assert file.read_text().startswith("<p>") and str(file) in capsys.readouterr().out
+    (link := tmp_path / "link.html").symlink_to(file)
+    file.write_text("before")
+    assert cli.main([*POINT, "-o", str(link)]) == 0 and link.is_symlink() and file.read_text().startswith("<p>")
+
+
+@pytest.mark.parametrize("name", ["", "/dev/null"])
+def test_what_is_no_file_is_refused_before_anything_is_read(drawn, tmp_path, monkeypatch, capsys, name):
+    monkeypatch.setattr(showing, "show", lambda *_: pytest.fail("read"))
+    assert cli.main([*POINT, "-o", name or str(tmp_path)]) == 2
+    assert "is there, and no file (allowed: a file" in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_written_whole_stays_as_it_was(drawn, tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    (file := tmp_path / "point.html").write_text("before")
+    monkeypatch.setattr(os, "fsync", fail)
+    assert cli.main([*POINT, "-o", str(file)]) == 1
+    assert file.read_text() == "before" and [one.name for one in tmp_path.glob("*.html")] == ["point.html"]

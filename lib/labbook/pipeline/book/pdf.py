@@ -10,6 +10,7 @@ from labbook import paths
 from labbook.errors import LabbookError, LabError
 from labbook.pipeline.book import build as book
 from labbook.pipeline.book import stage
+from labbook.pipeline.executing import pages
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
@@ -72,4 +73,4 @@ def _print(browser: str, page: Path, target: Path) -> None:
             raise LabbookError(f"Chromium did not print the book within {SECONDS} s (log: {log})") from error
         if done.returncode or not out.is_file():
             raise LabbookError(f"Chromium could not print the book (log: {log})\n{book.tail(log.read_text())}")
-        shutil.move(out, target)
+        pages.write_atomically(target, out.read_bytes())
