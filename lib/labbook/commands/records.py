@@ -55,11 +55,12 @@ def _output(name: str) -> Path:
 
 def _study(given):
     """The Study whose records are asked for: those of this machine, of an environment's hosts or of a fleet."""
+    from labbook.pipeline.running.run import environment_file
     from labbook.pipeline.sources import notebooks
     from labbook.study.study import Study
 
     name, = notebooks.selected([given.study])
-    study = Study(name, given.environment)
+    study = Study(name, environment_file(given.environment))
     study.run.fleet = _fleet(given) or study.run.fleet
     return study
 
