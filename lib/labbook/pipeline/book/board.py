@@ -23,7 +23,7 @@ FILTERS = '<div class="labbook-filters" hidden></div>'  # board.js makes the con
 
 def board(found, texts) -> str:
     """Markdown: every claim, folded by study. found: {study: outcomes.of_study}; texts: {study:
-    its staged notebook}, to link into."""
+    its staged notebook, as JSON}, to link into."""
     parts = [_study(study, rows, texts[study]) for study, rows in found.items() if rows]
     if not parts:
         return "No claims yet.\n"
@@ -52,7 +52,7 @@ def _study(study, rows, text) -> str:
 
 def _claim(study, one, link, text) -> str:
     place = f"claim-{one['id']}"
-    anchor = f"#{place}" if place in text else ""
+    anchor = f"#{place}" if json.dumps(f'id="{place}"')[1:-1] in text else ""
     kind = kind_of(one["verdict"])
     star = '<span class="lb-headline" title="headline claim">★<span class="lb-unseen"> headline</span></span> ' * bool(one["headline"])
     ours = ' <span class="lb-owner">ours</span>' * (one["owner"] == "ours")

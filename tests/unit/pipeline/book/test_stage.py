@@ -218,6 +218,14 @@ def test_the_board_shows_claims_before_and_after_they_are_judged(staged):
     assert "2.5 times" in after and "2 times (1.8 to 2.2 in 3 repeats)" in after
 
 
+def test_a_claim_links_to_its_own_place_and_to_no_other_that_begins_so(staged):
+    book, text = staged
+    book.write("data/papers/cms/claims.yml", CLAIM)
+    executed(book, outputs=[{"output_type": "display_data", "metadata": {},
+                             "data": {"text/html": '<div id="claim-faster-still">'}}])
+    assert 'href="../notebooks/cms.html">A is faster' in text("_generated/board.md")
+
+
 def test_the_front_page_has_a_card_a_paper_with_its_headline_claims(staged):
     book, text = staged
     assert "No claims yet" in text("_generated/summary.md")
