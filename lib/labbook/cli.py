@@ -56,16 +56,16 @@ def _check_library():
 
 
 def _tell(error: Exception, command: str) -> int:
-    """Print one message to stderr and write the traceback to a log; the exit code."""
+    """Print one message to stderr and, unless the input is wrong, write the traceback to a log; the exit code."""
     from labbook.atomic_files import is_full
     from labbook.errors import InputError, LabbookError
 
-    log = _log(command)
+    log = None if isinstance(error, InputError) else _log(command)
     error = _full_disk(error) if is_full(error) else error
     expected = isinstance(error, LabbookError)
     message = str(error) if expected else f"unexpected {type(error).__name__}: {error}"
     print(f"{_name()} {message}", file=sys.stderr)
-    if log and not isinstance(error, InputError):
+    if log:
         print(f"  traceback: {log}", file=sys.stderr)
     return 2 if isinstance(error, InputError) else 1
 
