@@ -178,7 +178,7 @@ def _book(commands):
     publish = _command(commands, "publish", "book:publish",
                        "write summaries of this machine's last long run to data/published")
     publish.add_argument("study", metavar="STUDY")
-    publish.add_argument("--profile", default="full", choices=("quick", "full"),
+    publish.add_argument("--profile", choices=("quick", "full"),
                          help="the profile of the run to publish; quick for a quick run, such as one with "
                               "--until-decided (default: full)")
     kept = publish.add_mutually_exclusive_group()
@@ -189,11 +189,11 @@ def _book(commands):
                       "parameters")
     kept.add_argument("--carry-over", metavar="WHY",
                       help="keep what is published, and declare it valid for today's code, for the reason WHY")
+    kept.add_argument("--judge", action="store_true",
+                      help="keep what is published, and judge it by today's rules")
     publish.add_argument("--set", action="append", default=[], metavar="MACHINE",
                          help="with --carry-over: only this machine's set, such as amd-epyc-2-cores-linux-6.18; may "
                               "be repeated (default: all)")
-    kept.add_argument("--judge", action="store_true",
-                      help="keep what is published, and judge it by today's rules")
     _archive(commands)
 
 

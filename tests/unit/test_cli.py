@@ -63,6 +63,22 @@ def test_a_run_of_five_studies_with_nothing_to_do_is_light(book):
     assert command("status")[1] == "0 []"
 
 
+def test_the_usage_of_publish_has_what_excludes_each_other_in_one_group(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["publish", "--help"])
+    usage = " ".join(capsys.readouterr().out.split("STUDY\n")[0].split())
+    assert "[--replace EXPERIMENT | --add | --carry-over WHY | --judge] [--set MACHINE]" in usage
+
+
+@pytest.mark.parametrize("words, profile", [([], "full"), (["--profile", "quick"], "quick")])
+def test_the_full_profile_is_published_unless_another_is_named(monkeypatch, words, profile):
+    from labbook.pipeline.publishing import publish
+
+    got = []
+    monkeypatch.setattr(publish, "publish", lambda study, profile, *_: got.append(profile) or [])
+    assert cli.main(["publish", "a", *words]) == 0 and got == [profile]
+
+
 def test_help_has_each_exit_code():
     text = cli.parser().format_help()
     for code in (0, 1, run.WRONG_INPUT_CODE, run.PAUSED_CODE, 130):
@@ -78,6 +94,8 @@ def test_help_has_each_exit_code():
     (["publish", "nothing"], 2, "no study"),
     (["publish", "nothing", "--carry-over", " "], 2, "--carry-over: no reason"),
     (["publish", "nothing", "--judge", "--set", "amd"], 2, "--set: goes with --carry-over"),
+    (["publish", "nothing", "--judge", "--profile", "quick"], 2, "--profile: is of a run, and none is published"),
+    (["publish", "nothing", "--carry-over", "comments only", "--profile", "full"], 2, "--profile: is of a run"),
     (["install", "--tests", "--fleet", "f.yml"], 2, "--tests: a fleet's machines only measure"),
     (["doctor", "--fleet", "f.yml", "--environment", "environments/hosts.yml"], 2,
      "--environment: a fleet's machines have environments of their own"),

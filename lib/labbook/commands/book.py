@@ -167,13 +167,16 @@ def publish(given) -> int:
         raise InputError("goes with --carry-over", key="--set", allowed="with --carry-over, or without --set")
     if given.carry_over is not None and not given.carry_over.strip():
         raise InputError("no reason", key="--carry-over", allowed="why the change does not change what is measured")
+    if given.profile and (given.judge or given.carry_over is not None):
+        raise InputError("is of a run, and none is published", key="--profile",
+                         allowed="without --judge and --carry-over")
     if given.judge:
         files = publish.judge(given.study)
     elif given.carry_over is not None:
         files = publish.carry_over(given.study, given.carry_over, given.set)
     else:
-        files = publish.publish(given.study, given.profile, given.replace, lambda line: print(line, file=sys.stderr),
-                                given.add)
+        files = publish.publish(given.study, given.profile or "full", given.replace,
+                                lambda line: print(line, file=sys.stderr), given.add)
     for path in files:
         print(path)
     return 0
