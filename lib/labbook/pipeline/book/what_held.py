@@ -78,6 +78,9 @@ def _year(study) -> str:
 
 
 def _did_not_hold(found) -> str:
+    papers = (one for rows in found.values() for one in rows if one["owner"] == "paper")
+    if not any(one["verdict"] in outcomes.DECIDED for one in papers):
+        return "<p>Nothing is decided yet.</p>"
     lists = []
     for study, rows in found.items():
         failed = [one for one in rows if one["owner"] == "paper" and one["verdict"] == outcomes.DECIDED[1]]

@@ -35,7 +35,17 @@ def test_texts_have_the_measured_value_and_the_verdict_of_their_claims(study):
 def test_what_was_not_measured_is_reported_and_no_number(study):
     study.write("data/papers/cms/findings.yml", LESSONS)
     page = what_held.page({"cms": [ROW | {"verdict": "not run", "n": 0, "measured": None}]})
-    assert "(not measured)</a>" in page and "All decided claims of the papers held." in page
+    assert "(not measured)</a>" in page and "Nothing is decided yet." in page
+
+
+@pytest.mark.parametrize("verdicts, said", [
+    (("open", "not run"), "Nothing is decided yet."),
+    (("replicated", "open"), "All decided claims of the papers held."),
+    (("replicated", "not replicated"), "1 claim</summary>")])
+def test_what_held_is_said_of_what_is_decided(study, verdicts, said):
+    ours = ROW | {"owner": "ours", "verdict": "replicated"}
+    page = what_held.page({"cms": [*(ROW | {"verdict": verdict} for verdict in verdicts), ours]})
+    assert said in page and ("Nothing is decided" in page) == ("Nothing is decided" in said)
 
 
 @pytest.mark.parametrize("text, named", [
