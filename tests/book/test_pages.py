@@ -126,6 +126,19 @@ def test_the_search_finds_claims_and_sections_with_all_words(driver, book):
         lambda d: d.find_elements(By.CSS_SELECTOR, ".labbook-search a[href*='.html#']:not([href*='#claim-'])"))
 
 
+def test_the_search_says_of_how_many_it_lists_the_first(driver, book):
+    visit(driver, (book / "search.html").as_uri() + "?q=a")
+    WebDriverWait(driver, 60).until(lambda d: d.find_elements(By.CSS_SELECTOR, ".labbook-search a[href*='#claim-']"))
+    heads = {}
+    for part in driver.find_elements(By.CSS_SELECTOR, ".labbook-search"):
+        head = part.find_element(By.TAG_NAME, "h2").text
+        name, listed, among = re.fullmatch(r"(\w+) \((\d+)(?: of (\d+))?\)", head).groups()
+        assert len(part.find_elements(By.TAG_NAME, "li")) == int(listed)
+        heads[name] = int(listed), int(among or listed)
+    listed, among = heads["Claims"]
+    assert listed < among
+
+
 def test_the_board_has_its_filters_in_its_address(driver, book):
     visit(driver, board(book))
     Select(driver.find_element(By.NAME, "owner")).select_by_value("ours")

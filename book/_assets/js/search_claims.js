@@ -19,7 +19,7 @@
     const section = document.createElement("section");
     section.className = "labbook-search";
     const title = document.createElement("h2");
-    title.textContent = `${heading} (${entries.length})`;
+    title.textContent = `${heading} (${entries.length > MOST ? `${MOST} of ` : ""}${entries.length})`;
     const items = document.createElement("ul");
     for (const [address, text, remark] of entries.slice(0, MOST)) {
       const item = document.createElement("li");
