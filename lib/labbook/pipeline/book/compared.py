@@ -12,6 +12,7 @@ from labbook.pipeline.book.markup import cells, escape, raw, table
 FOLDER, ROWS = "benchmarks", "rows.yml"
 HEADS = ("what is measured", "labbook", "the other side", "times as good")
 WIDTH, LABELS, LINE, MARGIN = 760, 390, 22, 12
+LEAST_WIDTH = 700       # px on a page, with letters of 11 px; a narrower page scrolls
 TICKS = (0.01, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1000)
 
 
@@ -154,9 +155,10 @@ def figure(rows: list[Row]) -> str:
     axis = "".join(_tick(tick, x(tick), height) for tick in ticks)
     lines = "".join(_mark(row, x, MARGIN + LINE * (number + 0.5)) for number, row in enumerate(rows))
     words = "; ".join(f"{row.what} beside {row.against}: {_short(row.ratio)}" for row in rows)
-    return (f'<figure><svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(_plain(words))}" '
-            f'style="width:100%;max-width:{WIDTH}px;font-size:12px;fill:currentColor">{axis}{lines}</svg>'
-            "<figcaption>How many times as good "
+    return ('<figure><div class="labbook-scroll" role="region" tabindex="0" aria-label="Ratios of all comparisons">'
+            f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(_plain(words))}" '
+            f'style="width:100%;min-width:{LEAST_WIDTH}px;max-width:{WIDTH}px;font-size:12px;fill:currentColor">'
+            f"{axis}{lines}</svg></div><figcaption>How many times as good "
             "as the other side labbook is, of all rounds; the mark is the median. Right of 1 is ahead. Logarithmic."
             "</figcaption></figure>")
 

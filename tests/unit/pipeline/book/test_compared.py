@@ -2,6 +2,7 @@
 
 import json
 import re
+from xml.etree import ElementTree
 
 import pytest
 import yaml
@@ -70,6 +71,16 @@ def test_marks_lie_within_the_figure():
     rows = [compared.row_of(ABOUT, {"rounds": [[1, ratio]]}) for ratio in (0.02, 1, 500)]
     places = [float(x) for x in re.findall(r'cx="([^"]+)"', compared.figure(rows))]
     assert places == sorted(places) and compared.LABELS < places[0] and places[-1] < compared.WIDTH
+
+
+def test_on_a_phone_the_figure_scrolls_and_its_letters_stay_large_enough():
+    """They had shrunk with the page, to 5 px."""
+    drawn = ElementTree.fromstring(compared.figure([compared.row_of(ABOUT, {"rounds": [[1, 2]]})]))
+    svg = drawn.find("div[@class='labbook-scroll'][@tabindex='0']/svg")
+    style = dict(one.split(":") for one in svg.get("style").split(";"))
+    narrowest = int(style["min-width"].removesuffix("px")) / int(svg.get("viewBox").split()[2])
+    assert narrowest * int(style["font-size"].removesuffix("px")) >= 11
+    assert drawn.find("figcaption") is not None
 
 
 def test_committed_rows_say_why_labbook_is_behind():
