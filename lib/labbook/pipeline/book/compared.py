@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from labbook import paths
 from labbook.checks import load_yaml
-from labbook.pipeline.book.markup import cells, escape, raw, table
+from labbook.pipeline.book import markup
+from labbook.pipeline.book.markup import escape, raw, table
 
 FOLDER, ROWS = "benchmarks", "rows.yml"
 HEADS = ("what is measured", "labbook", "the other side", "times as good")
@@ -109,13 +110,14 @@ def _note(row: Row) -> str:
 
 
 def _row(row: Row) -> str:
-    what = f'<th scope="row">{_code(row.what)}</th>'
+    what = _code(row.what)
     if row.ratio is None:
-        return f'<tr>{what}<td colspan="3">{_code(row.against)}: not measured{_code(row.absent)}</td></tr>'
+        return (f'<tr><th scope="row">{what}</th><td colspan="3">{_code(row.against)}: not measured{_code(row.absent)}'
+                "</td></tr>")
     side = _code(row.against)
-    texts = (_number(row.labbook, row.unit), f"{_number(row.other, row.unit)} ({side})",
+    texts = (what, _number(row.labbook, row.unit), f"{_number(row.other, row.unit)} ({side})",
              f"{_short(row.ratio)} ({_short(row.low)} to {_short(row.high)})")
-    return f"<tr>{what}{cells(HEADS[1:], texts)}</tr>"
+    return markup.row(HEADS, texts)
 
 
 def _how_much(row: Row) -> str:

@@ -28,5 +28,7 @@ def row(heads, texts) -> str:
 
 
 def cells(heads, texts) -> str:
-    """Cells with the names of their columns, so that a narrow page can stack them."""
-    return "".join(f'<td data-label="{head}">{text}</td>' for head, text in zip(heads, texts))
+    """The header of a row, then cells with the names of their columns, so that a narrow page can stack them."""
+    (_, *rest), (first, *others) = heads, texts
+    return f'<th scope="row">{first}</th>' + "".join(
+        f'<td data-label="{head}">{text}</td>' for head, text in zip(rest, others))

@@ -13,9 +13,10 @@ def test_a_text_is_escaped_also_between_quotes_and_has_one_line():
     assert markup.escape("two\nlines") == "two lines" and markup.escape(3) == "3"
 
 
-def test_each_cell_has_the_name_of_its_column():
-    row = ElementTree.fromstring(markup.row(HEADS, ("<b>one</b>", "open")))
-    assert row.tag == "tr" and [cell.attrib["data-label"] for cell in row] == list(HEADS)
+def test_a_row_has_a_header_and_each_other_cell_the_name_of_its_column():
+    row = ElementTree.fromstring(markup.row(HEADS, iter(("<b>one</b>", "open"))))
+    assert row.tag == "tr" and [cell.tag for cell in row] == ["th", "td"]
+    assert row[0].attrib == {"scope": "row"} and row[1].attrib == {"data-label": "Verdict"}
     assert row[0].find("b").text == "one" and row[1].text == "open"
 
 

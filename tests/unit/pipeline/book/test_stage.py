@@ -286,6 +286,16 @@ def test_when_and_on_what_it_ran_covers_all_experiments(staged):
     assert board.conditions("cms")["points"] == 16
 
 
+def test_every_row_of_the_books_tables_has_a_header(staged):
+    book, text = staged
+    book.write("data/papers/cms/claims.yml", CLAIM)
+    book.write("build/claims/cms.json", json.dumps([VERDICT]))
+    for name in ("board", "ran", "status", "disk_models"):
+        bodies = re.findall(r"<tbody>(.*?)</tbody>", text(f"_generated/{name}.md"))
+        rows = [row for body in bodies for row in body.split("</tr>") if row]
+        assert rows and all(re.match(r'<tr[^>]*><th scope="row">', row) for row in rows), name
+
+
 def test_every_cell_of_a_table_has_its_label_for_a_phone(staged):
     _, text = staged
     status = text("_generated/status.md")
