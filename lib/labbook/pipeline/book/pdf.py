@@ -16,8 +16,10 @@ PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-pdf-header-footer")
 SECONDS = 600       # at most; a book of 130 pages takes 20
+_DOCUMENT = re.compile(r'<span id="document-([^"]+)"></span>')
 _LINK = re.compile(r'(<a\b[^>]*?) href="([^"]*)"')
-_ID = re.compile(r'\bid="([^"]+)"')
+_ID = re.compile(r'(?<=\s)id="([^"]+)"')
+_USE = re.compile(r'((?<=\s)id="|<use\b[^>]*? href="#|url\(#)([^")]+)')     # where a figure's and a page's ids stand
 
 
 def build() -> Path:
@@ -43,23 +45,50 @@ def program() -> str:
 
 
 def within(html: str) -> str:
-    """The long page with links from page to page turned into links inside it; other links to files of
-    the book, which a PDF cannot follow, lead nowhere."""
-    ids = set(_ID.findall(html))
-    return _LINK.sub(lambda found: found[1] + _target(found[2], ids), html)
+    """The long page with links from page to page turned into links inside it; other links to files of the book, which
+    a PDF cannot follow, lead nowhere. An id that several of the pages have becomes each page's own, and links stay
+    in their page."""
+    before, *marked = _DOCUMENT.split(html)
+    parts = {"": before} | dict(zip(marked[::2], marked[1::2]))
+    ids = {name: set(_ID.findall(text)) | {f"document-{name}"} for name, text in parts.items()}
+    owners = {}
+    for name in parts:
+        for one in ids[name]:
+            owners.setdefault(one, []).append(name)
+    return "".join(_Part(name, owners).moved(f'<span id="document-{name}"></span>' * bool(name) + text)
+                   for name, text in parts.items())
 
 
-def _target(address: str, ids: set) -> str:
-    if re.match(r"#|[a-z]+:", address):
-        return f' href="{address}"'
-    path, _, anchor = address.partition("#")
-    if anchor in ids:
-        return f' href="#{anchor}"'
-    name = re.sub(r"^(\.\./)+", "", path).removesuffix(".html")
-    for document in (name, f"book/{name}"):
-        if path.endswith(".html") and f"document-{document}" in ids:
-            return f' href="#document-{document}"'
-    return ""
+class _Part:
+    """A page in the long page. owners: {id: names of the pages that have it}."""
+
+    def __init__(self, name: str, owners: dict):
+        self._name, self._owners = name, owners
+
+    def moved(self, text: str) -> str:
+        text = _LINK.sub(lambda found: found[1] + self._target(found[2]), text)
+        return _USE.sub(lambda found: found[1] + self._own(found[2]), text)
+
+    def _own(self, one: str, page: str | None = None) -> str:
+        """What an id is called that a page has, or if it has none such, the first page that has."""
+        known = self._owners.get(one, [""])
+        page = self._name if page is None else page
+        return f"{page.replace('/', '-')}-{one}" if page in known[1:] else one
+
+    def _target(self, address: str) -> str:
+        if re.match(r"[a-z]+:", address):
+            return f' href="{address}"'
+        path, _, anchor = address.partition("#")
+        page = self._page(path)
+        if not path or anchor in self._owners:
+            return f' href="#{self._own(anchor, page)}"'
+        return f' href="#document-{page}"' if page else ""
+
+    def _page(self, path: str) -> str | None:
+        """The page that a path leads to; None if there is none such in the long page."""
+        name = re.sub(r"^(\.\./)+", "", path).removesuffix(".html")
+        return next((page for page in (name, f"book/{name}")
+                     if path.endswith(".html") and f"document-{page}" in self._owners), None)
 
 
 def _print(browser: str, page: Path, target: Path) -> None:
