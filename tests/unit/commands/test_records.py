@@ -109,9 +109,9 @@ POINT = ["show", "demo", "speed", "system=a", "clients=2", "repeat=1"]
 def test_an_environment_is_found_from_the_working_folder_as_a_run_finds_it(drawn, root, monkeypatch, capsys):
     (root / "environments/mine.yml").write_text("provider: namespaces\n")
     monkeypatch.chdir(root / "environments")
-    assert told(capsys, "demo", "--environment", "mine.yml") == told(capsys, "demo")
+    assert printed(capsys, "demo", "--environment", "mine.yml") == printed(capsys, "demo")
     assert cli.main([*POINT, "--environment", "mine.yml"]) == 0
-    assert "no such environment file" in told(capsys, "demo", "--environment", "other.yml", code=2)
+    assert "no such environment file" in printed(capsys, "demo", "--environment", "other.yml", code=2)
 
 
 def test_a_point_is_drawn_into_the_file_that_is_named(drawn, tmp_path, capsys):
