@@ -21,10 +21,10 @@ SECONDS = 300       # at most
 
 
 def main():
-    asked = _arguments()
+    args = _arguments()
     shared.check(packages=Ceph.NEEDS.packages, artifacts=Ceph.NEEDS.artifacts)
-    rounds = Rounds("ceph_up", asked, shared.versions("ceph-mon"), osds=asked.osds)
-    roles = {"mon": "mon", f"osd[1-{asked.osds}]": "osd", "mds": "mds", "all": "other"}
+    rounds = Rounds("ceph_up", args, shared.versions("ceph-mon"), osds=args.osds)
+    roles = {"mon": "mon", f"osd[1-{args.osds}]": "osd", "mds": "mds", "all": "other"}
     description = LabDescription.parse({"sites": ["room"], "hosts": {
         name: {"site": "room", "role": role} for name, role in roles.items()}})
     with Lab.up(description, Environment("benchmark"), lab_id=f"b{os.urandom(3).hex()}") as lab:
@@ -39,11 +39,11 @@ def main():
                 cluster.destroy()
 
         def theirs() -> float:
-            words = f"sh {SCRIPT.name} {{}} {host.root}/vstart {host.address} {asked.osds}"
+            command = f"sh {SCRIPT.name} {{}} {host.root}/vstart {host.address} {args.osds}"
             try:
-                return timed(lambda: host.run(words.format("up"), timeout=SECONDS))
+                return timed(lambda: host.run(command.format("up"), timeout=SECONDS))
             finally:
-                host.run(words.format("down"))
+                host.run(command.format("down"))
 
         rounds.in_turns("vstart", [ours, theirs])
 
@@ -51,10 +51,10 @@ def main():
 def _arguments():
     parser = shared.parser(__doc__, rounds=6)
     parser.add_argument("--osds", type=int, default=3, help="default: 3")
-    asked = parser.parse_args()
-    if asked.short:
-        asked.osds, asked.rounds = 1, 1
-    return asked
+    args = parser.parse_args()
+    if args.short:
+        args.osds, args.rounds = 1, 1
+    return args
 
 
 if __name__ == "__main__":

@@ -29,17 +29,17 @@ KEYS = "row%06d"
 
 
 def main():
-    asked = _arguments()
-    if asked.one:
-        return print(json.dumps(one_client(*asked.one.split(), asked)))
-    if asked.short:
-        asked.calls, asked.rounds = 100, 1
+    args = _arguments()
+    if args.one:
+        return print(json.dumps(one_client(*args.one.split(), args)))
+    if args.short:
+        args.calls, args.rounds = 100, 1
     file = shared.log("client_cost")
-    rounds = Rounds("client_cost", asked, {name: version(name) for name in PROTOCOLS.values()},
-                    calls=asked.calls, rows=asked.rows)
+    rounds = Rounds("client_cost", args, {name: version(name) for name in PROTOCOLS.values()},
+                    calls=args.calls, rows=args.rows)
     for protocol in PROTOCOLS:
         for op in ("read", "write"):
-            compared(protocol, op, asked, file, rounds)
+            compared(protocol, op, args, file, rounds)
 
 
 def _arguments():
@@ -50,14 +50,14 @@ def _arguments():
     return parser.parse_args()
 
 
-def compared(protocol, op, asked, file, rounds) -> None:
+def compared(protocol, op, args, file, rounds) -> None:
     """Keep a round after the other: CPU microseconds of a call by prepared calls and by the driver."""
     row = f"{protocol}_{op}"
     if not rounds.wanted(row):
         return rounds.show(row)
     server, port = null_server(protocol, file)
     try:
-        rounds.in_turns(row, [lambda way=way: _one_process(protocol, op, way, port, asked)["cpu_us"]
+        rounds.in_turns(row, [lambda way=way: _one_process(protocol, op, way, port, args)["cpu_us"]
                               for way in ("prepared", "driver")])
     finally:
         server.kill()
@@ -86,26 +86,26 @@ def listens(port) -> bool:
         return client.connect_ex(("127.0.0.1", port)) == 0
 
 
-def _one_process(protocol, op, way, port, asked) -> dict:
+def _one_process(protocol, op, way, port, args) -> dict:
     done = subprocess.run(
         [sys.executable, __file__, "--one", f"{protocol} {op} {way} {port}", "--calls",
-         str(asked.calls), "--rows", str(asked.rows)], capture_output=True, text=True)
+         str(args.calls), "--rows", str(args.rows)], capture_output=True, text=True)
     if done.returncode:
         raise LabError(f"the client ({protocol} {op}, {way}) failed:\n{done.stderr[-2000:]}")
     return json.loads(done.stdout)
 
 
-def one_client(protocol, op, way, port, asked) -> dict:
+def one_client(protocol, op, way, port, args) -> dict:
     """CPU microseconds a call and calls a second."""
     client = prepared if way == "prepared" else globals()[protocol]
     call = client(op, int(port), protocol) if way == "prepared" else client(op, int(port))
     for number in range(WARM_UP):
-        call(number % asked.rows)
+        call(number % args.rows)
     began, used = time.perf_counter(), time.process_time()
-    for number in range(asked.calls):
-        call(number % asked.rows)
-    return {"cpu_us": (time.process_time() - used) / asked.calls * 1e6,
-            "rate_per_s": asked.calls / (time.perf_counter() - began)}
+    for number in range(args.calls):
+        call(number % args.rows)
+    return {"cpu_us": (time.process_time() - used) / args.calls * 1e6,
+            "rate_per_s": args.calls / (time.perf_counter() - began)}
 
 
 def prepared(op, port, protocol):

@@ -20,25 +20,25 @@ from labbook.systems.keystone.stack import KeystoneCloud
 
 
 def main():
-    asked = _arguments()
+    args = _arguments()
     shared.check(packages=KeystoneCloud.NEEDS.packages, artifacts=KeystoneCloud.NEEDS.artifacts)
     description = LabDescription.load(paths.papers("wan_keystone") / "lab.yml")
     with Lab.up(description, Environment("benchmark"), lab_id=f"b{os.urandom(3).hex()}") as lab:
         lab.link("a", "b").shape()
-        cloud = KeystoneCloud(hosts(lab, asked.nodes), segments=2).up()  # makes the seed if need be
-        rounds = Rounds("cluster_up", asked, shared.versions("mariadb-server"), nodes=asked.nodes)
+        cloud = KeystoneCloud(hosts(lab, args.nodes), segments=2).up()  # makes the seed if need be
+        rounds = Rounds("cluster_up", args, shared.versions("mariadb-server"), nodes=args.nodes)
         rounds.in_turns("galera", [lambda: copied(cloud), lambda: by_sst(cloud)])
         cloud.destroy()
-        print(f"{asked.nodes} nodes and Keystone, copied: {timed(cloud.up):.2f} s")
+        print(f"{args.nodes} nodes and Keystone, copied: {timed(cloud.up):.2f} s")
 
 
 def _arguments():
     parser = shared.parser(__doc__, rounds=5)
     parser.add_argument("--nodes", type=int, default=6, choices=range(2, 7), help="default: 6")
-    asked = parser.parse_args()
-    if asked.short:
-        asked.nodes, asked.rounds = 3, 1
-    return asked
+    args = parser.parse_args()
+    if args.short:
+        args.nodes, args.rounds = 3, 1
+    return args
 
 
 def hosts(lab, nodes: int) -> list:

@@ -23,13 +23,13 @@ STATED = 0.05
 
 
 def main():
-    asked = shared.parser(__doc__, rounds=400).parse_args()
-    runs, repeats = (20, LOOKS[0]) if asked.short else (asked.rounds, LOOKS[-1])
+    args = shared.parser(__doc__, rounds=400).parse_args()
+    runs, repeats = (20, LOOKS[0]) if args.short else (args.rounds, LOOKS[-1])
     print(f"wrong of {runs} runs at any look up to {repeats} repeats; stated: {STATED:.0%}, "
           f"by chance {most(STATED, runs):.1%}")
     rates = table("rule", CASES, repeats, runs)
     limited = table("limited", LIMITED_CASES, repeats, runs)
-    shared.write(asked.json, stated=STATED, runs=runs, repeats=repeats, wrong=rates, limited=limited)
+    shared.write(args.json, stated=STATED, runs=runs, repeats=repeats, wrong=rates, limited=limited)
 
 
 def table(head: str, cases, repeats: int, runs: int) -> dict:

@@ -28,9 +28,9 @@ BUSY = 0.5      # of the machine's load before the first one: what is measured n
 
 def main() -> int:
     listed = yaml.safe_load((FOLDER / "rows.yml").read_text())
-    asked = _arguments(listed)
-    names = asked.names or list(listed)
-    if asked.fresh:
+    args = _arguments(listed)
+    names = args.names or list(listed)
+    if args.fresh:
         for name in names:
             (paths.build_dir() / "benchmarks" / f"{name}.json").unlink(missing_ok=True)
     if os.getloadavg()[0] > BUSY:
@@ -39,13 +39,13 @@ def main() -> int:
     for number, name in enumerate(names, 1):
         say(f"{number} of {len(names)}: {name}, about {listed[name]['minutes']} minutes; {minutes} to go")
         began = time.monotonic()
-        if subprocess.run(command(name, asked)).returncode:
+        if subprocess.run(command(name, args)).returncode:
             failed.append(name)
         minutes -= listed[name]["minutes"]
         say(f"{name} {'failed' if name in failed else 'done'} after {(time.monotonic() - began) / 60:.1f} minutes")
-    if asked.publish or not failed and not asked.names:
+    if args.publish or not failed and not args.names:
         for name in names:
-            publish(name, listed[name]["rows"], asked.rounds or shared.ROUNDS)
+            publish(name, listed[name]["rows"])
     if failed:
         say(f"failed: {' '.join(failed)}. Type the same again to go on with these")
     return 1 if failed else 0
@@ -57,28 +57,28 @@ def _arguments(listed):
     parser.add_argument("--rounds", type=int, help="of each row; default: as each has it")
     parser.add_argument("--fresh", action="store_true", help="forget what earlier runs measured")
     parser.add_argument("--publish", action="store_true", help="copy what is complete to data/benchmarks/")
-    asked = parser.parse_args()
-    for name in asked.names:
+    args = parser.parse_args()
+    for name in args.names:
         if name not in listed:
             raise InputError(f"no benchmark {name!r}", key="NAME", allowed=list(listed))
-    return asked
+    return args
 
 
-def command(name: str, asked) -> list[str]:
+def command(name: str, args) -> list[str]:
     """Mininet needs root itself; the others call labbook's helper."""
     before = install.as_root() if name == "lab_up" else []
-    rounds = ["--rounds", str(asked.rounds)] if asked.rounds else []
+    rounds = ["--rounds", str(args.rounds)] if args.rounds else []
     return [*before, sys.executable, str(shared.ROOT / "benchmarks" / f"{name}.py"), *rounds]
 
 
-def publish(name: str, rows: dict, rounds: int) -> None:
+def publish(name: str, rows: dict) -> None:
     """Copy the rows that have all their rounds; the others stay as they were published. That a row cannot be
     measured here is copied where nothing is published."""
     measured, published = paths.build_dir() / "benchmarks" / f"{name}.json", FOLDER / f"{name}.json"
     before = json.loads(published.read_text())["rows"] if published.is_file() else {}
-    now = json.loads(measured.read_text())["rows"] if measured.is_file() else {}
-    whole = {row: of_row for row, of_row in now.items()
-             if len(of_row.get("rounds", ())) >= rounds or "absent" in of_row and row not in before}
+    now = json.loads(measured.read_text()) if measured.is_file() else {"rows": {}, "count": 0}
+    whole = {row: of_row for row, of_row in now["rows"].items()
+             if len(of_row.get("rounds", ())) >= now["count"] or "absent" in of_row and row not in before}
     found = {row: whole.get(row) or before[row] for row in rows if row in whole or row in before}
     if found != before:
         text = json.dumps({"rows": found}, indent=1) + "\n"

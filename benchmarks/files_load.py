@@ -22,13 +22,13 @@ SECONDS = 120       # at most, of a run
 
 
 def main():
-    asked = shared.parser(__doc__, rounds=6)
-    asked.add_argument("--files", type=int, default=64 * THOUSAND, help=f"a multiple of {THOUSAND}; default: 65536")
-    asked = asked.parse_args()
-    if asked.short:
-        asked.files, asked.rounds = THOUSAND, 1
+    parser = shared.parser(__doc__, rounds=6)
+    parser.add_argument("--files", type=int, default=64 * THOUSAND, help=f"a multiple of {THOUSAND}; default: 65536")
+    args = parser.parse_args()
+    if args.short:
+        args.files, args.rounds = THOUSAND, 1
     shared.check(packages=("bonnie++",))
-    rounds = Rounds("files_load", asked, shared.versions("bonnie++"), files=asked.files)
+    rounds = Rounds("files_load", args, shared.versions("bonnie++"), files=args.files)
     description = LabDescription.parse({"sites": ["lan"], "hosts": {"client": {"site": "lan", "role": "client"}}})
     with Lab.up(description, Environment("benchmark"), lab_id=f"b{os.urandom(3).hex()}") as lab:
         crew, host = Crew.of(lab), lab.host("client")
@@ -36,12 +36,12 @@ def main():
         host.run("mkdir files")
 
         def ours() -> dict:
-            found = metadata(crew, [str(folder)], pattern="bonnie", directories=1, files=asked.files, seed=1,
+            found = metadata(crew, [str(folder)], pattern="bonnie", directories=1, files=args.files, seed=1,
                              seconds_at_most=SECONDS).metrics
             return {op: found[f"sequential_{op}_per_s"] for op in OPS}
 
         def theirs() -> dict:
-            found = bonnie(host, folder, directories=1, files=asked.files, seconds_at_most=SECONDS).metrics
+            found = bonnie(host, folder, directories=1, files=args.files, seconds_at_most=SECONDS).metrics
             return {op: found[f"by_clock_sequential_{op}_per_s"] for op in OPS}
 
         for number in rounds.left("create"):

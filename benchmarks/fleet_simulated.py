@@ -30,14 +30,14 @@ def main():
     made = shared.parser(__doc__, rounds=1)
     made.add_argument("studies", nargs="*", metavar="STUDY", help="default: all")
     made.add_argument("--profile", default="full", choices=parameters.PROFILES)
-    asked = made.parse_args()
-    sizes = (1, 2, 10) if asked.short else SIZES
-    studies = notebooks.selected(asked.studies)[:1 if asked.short and not asked.studies else None]
-    found = {study: plan(study, "quick" if asked.short else asked.profile) for study in studies}
+    args = made.parse_args()
+    sizes = (1, 2, 10) if args.short else SIZES
+    studies = notebooks.selected(args.studies)[:1 if args.short and not args.studies else None]
+    found = {study: plan(study, "quick" if args.short else args.profile) for study in studies}
     rows = {size: run(found, size) for size in sizes}
     print_plans(found)
     print_sizes(rows)
-    shared.write(asked.json, sizes={size: vars(one) for size, one in rows.items()})
+    shared.write(args.json, sizes={size: vars(one) for size, one in rows.items()})
 
 
 def plan(study: str, profile: str):

@@ -30,16 +30,16 @@ SIZES = (1, 2, 3, 0)        # numbers of machines; 0: no fleet
 
 
 def main():
-    asked = _arguments()
+    args = _arguments()
     shared.check(packages=("sudo",))
-    sizes = (1, 2) if asked.short else SIZES
+    sizes = (1, 2) if args.short else SIZES
     seconds = {size: [] for size in sizes}
     with tempfile.TemporaryDirectory() as folder, foreign_hosts(NAMES[:max(sizes)], lent=lent()) as place:
-        fleet = Fleet(place, Path(folder), asked)
-        for number in range(asked.rounds):
+        fleet = Fleet(place, Path(folder), args)
+        for number in range(args.rounds):
             for size in turned(sizes, number):
                 seconds[size].append(round(fleet.run(size), 2))
-            shared.write(asked.json, repeats=asked.repeats, turns=asked.turns, seconds=seconds, on=this_machine())
+            shared.write(args.json, repeats=args.repeats, turns=args.turns, seconds=seconds, on=this_machine())
     show(seconds)
 
 
@@ -59,17 +59,17 @@ def _arguments():
     parser = shared.parser(__doc__, rounds=6)
     parser.add_argument("--repeats", type=int, default=6, help="of the study; default: 6")
     parser.add_argument("--turns", type=int, default=12_000_000, help="of a point's loop; default: 12000000")
-    asked = parser.parse_args()
-    if asked.short:
-        asked.rounds, asked.repeats, asked.turns = 1, 1, 1000
-    return asked
+    args = parser.parse_args()
+    if args.short:
+        args.rounds, args.repeats, args.turns = 1, 1, 1000
+    return args
 
 
 class Fleet:
     """Machines, each with a checkout of the tiny study."""
 
-    def __init__(self, place, folder: Path, asked):
-        self._place, self._folder, self._asked, self._runs = place, folder, asked, 0
+    def __init__(self, place, folder: Path, args):
+        self._place, self._folder, self._args, self._runs = place, folder, args, 0
         for name in place.names:
             install(place, name, self._book(folder / name))
 
@@ -82,15 +82,15 @@ class Fleet:
             self._place.inside(name, f"rm -rf {BOOK}/data/records {BOOK}/build {BOOK}/measured.log")
         path = self._folder / f"fleet{count}.yml"
         driver = Driver(root, write_fleet(self._place, path, machines), f"fleet-{path.stem}")
-        words = ("--fleet", str(path)) if count else ("--profile", "quick")
-        seconds = timed(lambda: self._end(driver, driver.start(*words)))
-        if count and len(driver.records()) != 4 * self._asked.repeats:
+        options = ("--fleet", str(path)) if count else ("--profile", "quick")
+        seconds = timed(lambda: self._end(driver, driver.start(*options)))
+        if count and len(driver.records()) != 4 * self._args.repeats:
             raise LabError(f"{len(driver.records())} records came home: {driver.said()}")
         return seconds
 
     def _book(self, root: Path) -> Path:
-        write_book(root, self._asked.repeats)
-        (root / "turns").write_text(str(self._asked.turns))
+        write_book(root, self._args.repeats)
+        (root / "turns").write_text(str(self._args.turns))
         return root
 
     @staticmethod

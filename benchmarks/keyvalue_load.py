@@ -40,22 +40,22 @@ sys.exit(code)"""
 
 
 def main():
-    asked = _arguments()
+    args = _arguments()
     needs = Cassandra.needs(version=VERSION)
-    shared.check(packages=needs.packages, artifacts=(*needs.artifacts, *(() if asked.short else (peers.CASSANDRA,))))
-    rounds = Rounds("keyvalue_load", asked, {"cassandra-stress": peers.CASSANDRA.version, "latte": peers.LATTE.version},
-                    calls=asked.calls)
+    shared.check(packages=needs.packages, artifacts=(*needs.artifacts, *(() if args.short else (peers.CASSANDRA,))))
+    rounds = Rounds("keyvalue_load", args, {"cassandra-stress": peers.CASSANDRA.version, "latte": peers.LATTE.version},
+                    calls=args.calls)
     description = LabDescription.parse({"sites": ["lan"], "hosts": HOSTS})
     with Lab.up(description, Environment("benchmark"), lab_id=f"b{os.urandom(3).hex()}") as lab:
         node = Cassandra(lab.host("server"), version=VERSION, heap_mb=HEAP_MB).up()
         node.create_table()
-        ours = Labbook(Crew.of(lab), node, asked.calls)
-        if asked.short:
+        ours = Labbook(Crew.of(lab), node, args.calls)
+        if args.short:
             return print(f"{ours.calls_a_core_second():.0f} reads a second of a client core")
-        if why := peers.LATTE.lacking():
+        if why := peers.LATTE.why_missing():
             rounds.absent("latte", why)
         for row, make in (("stress", Stress), *(() if why else (("latte", Latte),))):
-            other = make(lab.host("client"), node, asked.calls)
+            other = make(lab.host("client"), node, args.calls)
             rounds.in_turns(row, [ours.calls_a_core_second, other.calls_a_core_second])
         if why:
             rounds.show("latte")
@@ -64,10 +64,10 @@ def main():
 def _arguments():
     parser = shared.parser(__doc__, rounds=6)
     parser.add_argument("--calls", type=int, default=200_000, help="of a run; default: 200000")
-    asked = parser.parse_args()
-    if asked.short:
-        asked.calls, asked.rounds = 500, 1
-    return asked
+    args = parser.parse_args()
+    if args.short:
+        args.calls, args.rounds = 500, 1
+    return args
 
 
 class Labbook:
@@ -86,16 +86,16 @@ class Labbook:
 
 
 class Program:
-    """A load generator that is a program of its own, on the client host. A kind defines `prepare` and `words`."""
+    """A load generator that is a program of its own, on the client host. A kind defines `prepare` and `command`."""
 
     def __init__(self, host, node, calls: int):
         self.host, self.node, self.calls = host, node, calls
         self.prepare()
 
     def calls_a_core_second(self) -> float:
-        said = self.run(f"{self.host.python} -I -S -c {shlex.quote(CPU)} {self.words()}")
-        cpu_s = float(said.splitlines()[-1])
-        return self.calls_made(said) / cpu_s
+        output = self.run(f"{self.host.python} -I -S -c {shlex.quote(CPU)} {self.command()}")
+        cpu_s = float(output.splitlines()[-1])
+        return self.calls_made(output) / cpu_s
 
     def run(self, command: str) -> str:
         return self.host.run(command, timeout=SECONDS).stdout
@@ -110,16 +110,16 @@ class Stress(Program):
                       "-Dlogback.configurationFile=logback-tools.xml org.apache.cassandra.stress.Stress")
         self.run(f"{self._java} write n={ROWS} cl=ONE no-warmup {self._options(f'seq=1..{ROWS}')}")
 
-    def words(self) -> str:
+    def command(self) -> str:
         return f"{self._java} read n={self.calls} cl=ONE no-warmup {self._options(f'dist=UNIFORM(1..{ROWS})')}"
 
     def _options(self, rows: str) -> str:
-        words = ("-pop", rows, "-col", f"size=FIXED({VALUE_BYTES})", "n=FIXED(1)", "-rate", f"threads={CLIENTS}",
-                 "-mode", "native", "cql3", "-node", self.node.address, "-port", f"native={self.node.port}")
-        return shlex.join(words)
+        options = ("-pop", rows, "-col", f"size=FIXED({VALUE_BYTES})", "n=FIXED(1)", "-rate", f"threads={CLIENTS}",
+                   "-mode", "native", "cql3", "-node", self.node.address, "-port", f"native={self.node.port}")
+        return shlex.join(options)
 
-    def calls_made(self, said: str) -> int:
-        return stress_calls(said)
+    def calls_made(self, output: str) -> int:
+        return stress_calls(output)
 
 
 class Latte(Program):
@@ -130,20 +130,20 @@ class Latte(Program):
         for step in ("schema", "load"):
             self.run(f"{self._latte} {step} {script} -P rows={ROWS} {self.node.address}:{self.node.port}")
 
-    def words(self) -> str:
+    def command(self) -> str:
         return (f"{self._latte} run {self._script} -P rows={ROWS} --duration {self.calls} --warmup 1 --threads 1 "
                 f"--concurrency {CLIENTS} --quiet --output {self.host.root}/latte.json "
                 f"{self.node.address}:{self.node.port}")
 
-    def calls_made(self, said: str) -> int:
+    def calls_made(self, output: str) -> int:
         return latte_calls(json.loads(self.host.get("latte.json")))
 
 
-def stress_calls(said: str) -> int:
+def stress_calls(output: str) -> int:
     """The calls of cassandra-stress's results; LabError when some failed."""
-    partitions, errors = (re.search(rf"^Total {what} *: *([0-9,]+)", said, re.M) for what in ("partitions", "errors"))
+    partitions, errors = (re.search(rf"^Total {what} *: *([0-9,]+)", output, re.M) for what in ("partitions", "errors"))
     if not partitions or not errors or number(errors[1]):
-        raise LabError(f"cassandra-stress did not make its calls:\n{said[-2000:]}")
+        raise LabError(f"cassandra-stress did not make its calls:\n{output[-2000:]}")
     return number(partitions[1])
 
 

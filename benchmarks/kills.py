@@ -42,13 +42,13 @@ HELPER_PHASES = ("make", "unmake")
 
 
 def main() -> int:
-    asked = _arguments()
-    asked.out.parent.mkdir(parents=True, exist_ok=True)
-    until = time.monotonic() + asked.seconds if asked.seconds else float("inf")
-    book = Book(asked.folder)
+    args = _arguments()
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    until = time.monotonic() + args.seconds if args.seconds else float("inf")
+    book = Book(args.folder)
     try:
-        bench = Bench(book, asked.out)
-        owed = [one for one in plan(asked) if not bench.has(one["id"])]
+        bench = Bench(book, args.out)
+        owed = [one for one in plan(args) if not bench.has(one["id"])]
         if owed:
             bench.first_lab()
         for one in owed:
@@ -56,7 +56,7 @@ def main() -> int:
                 print("the time is up; run it again to go on")
                 return PAUSED
             bench.do(one)
-        for study in asked.studies if asked.kills and not asked.short else ():
+        for study in args.studies if args.kills and not args.short else ():
             bench.to_the_end(study)
         return bench.report()
     finally:
@@ -75,23 +75,23 @@ def _arguments():
     parser.add_argument("--out", type=Path, default=ROOT / "build/kills/kills.jsonl", metavar="FILE")
     parser.add_argument("--short", action="store_true", help="two kills of each, of one small study's lab")
     parser.add_argument("--for", dest="seconds", type=parse_duration, metavar="50m", help="stop between kills")
-    asked = parser.parse_args()
-    if asked.short:
-        asked.kills, asked.helper_kills, asked.studies = 2, 2, ["cms_scalability"]
-    return asked
+    args = parser.parse_args()
+    if args.short:
+        args.kills, args.helper_kills, args.studies = 2, 2, ["cms_scalability"]
+    return args
 
 
-def plan(asked) -> list[dict]:
+def plan(args) -> list[dict]:
     """What is killed, where, and which command follows, in the order in which it is done.
 
     The same for each seed, whatever has been done of it. The draw is in rounds: each has a kill of every
     study and phase that is still owed one, in a random order. The helper's kills lie evenly between.
     """
-    driver = {(study, phase): number for study in asked.studies for phase, number in STUDIES[study].kills.items()
-              if phase == "up" or not asked.short}
-    helper = {(study, phase): 2 for study in asked.studies for phase in HELPER_PHASES}
-    kills = _drawn("driver", driver, asked.kills, asked.seed) + _drawn(
-        "helper", helper, asked.helper_kills, asked.seed)
+    driver = {(study, phase): number for study in args.studies for phase, number in STUDIES[study].kills.items()
+              if phase == "up" or not args.short}
+    helper = {(study, phase): 2 for study in args.studies for phase in HELPER_PHASES}
+    kills = _drawn("driver", driver, args.kills, args.seed) + _drawn(
+        "helper", helper, args.helper_kills, args.seed)
     return [kill for _, kill in sorted(kills, key=lambda each: each[0])]
 
 
@@ -166,7 +166,7 @@ class Bench:
         if self.book.has(study):
             return
         began = time.monotonic()
-        code, output = self.book.labbook(*self.book.run_words(study, "load", more=True))
+        code, output = self.book.labbook(*self.book.run_command(study, "load", more=True))
         self.finished |= self.book.finished()
         if code != 0:
             raise SystemExit(f"{study} cannot be measured here, so it is not killed:\n{output[-2000:]}")
@@ -180,7 +180,7 @@ class Bench:
         if one["who"] == "driver":
             if phase == "fill":
                 book.forget(one["study"])
-            process = book.start(book.run_words(one["study"], phase, more=True), points=1)
+            process = book.start(book.run_command(one["study"], phase, more=True), points=1)
             kill = lambda: aim.kill_driver(process)
         else:
             process = book.program("killing.lab_alone", one["study"], str(book.log))
@@ -201,10 +201,10 @@ class Bench:
         """The one command. A run measures at most one more point."""
         if one["command"] == "down":
             return self.book.labbook("down")
-        words = self.book.run_words(one["study"], one["phase"], more=False)
+        command = self.book.run_command(one["study"], one["phase"], more=False)
         if one["who"] == "helper" or one["phase"] in ("up", "systems", "fill", "fault"):
-            words += ["--for", "1s"]    # to begin with; what is dear is not done again
-        return self.book.labbook(*words, points=1)
+            command += ["--for", "1s"]    # to begin with; what is dear is not done again
+        return self.book.labbook(*command, points=1)
 
     def _points(self) -> dict:
         """Points that were finished before and are now gone, or were begun again."""
@@ -222,7 +222,7 @@ class Bench:
             return
         before = machine_state.snapshot(self.book.places, self.book.mark)
         began = time.monotonic()
-        code, output = self.book.labbook(*self.book.run_words(study, "load", more=False))
+        code, output = self.book.labbook(*self.book.run_command(study, "load", more=False))
         self._note({"id": name, "study": study, "code": code, "good_code": code == 0,
                     "left": machine_state.left(before, self.book.places, self.book.mark), **self._points(),
                     "seconds": round(time.monotonic() - began, 1), **({} if code == 0 else {"output": output[-2000:]})})

@@ -25,18 +25,18 @@ APART = ("unshare", "--net", "--pid", "--mount-proc", "--kill-child")
 
 
 def main():
-    asked = _arguments()
-    if asked.one:
-        return one_lab(asked.one)
+    args = _arguments()
+    if args.one:
+        return one_lab(args.one)
     from rounds import Rounds       # here, since a timed process imports this file
 
     shared.check(packages=PACKAGES)
     if os.geteuid():
         raise LabError("Mininet needs root", remedy=f"Type: sudo {sys.executable} {' '.join(sys.argv)}")
-    if asked.short:
-        asked.hosts, asked.rounds = [9], 1
-    file, rounds = shared.log("lab_up"), Rounds("lab_up", asked, shared.versions("mininet"))
-    for hosts in asked.hosts:
+    if args.short:
+        args.hosts, args.rounds = [9], 1
+    file, rounds = shared.log("lab_up"), Rounds("lab_up", args, shared.versions("mininet"))
+    for hosts in args.hosts:
         rounds.in_turns(f"hosts_{hosts}", [lambda: labbook_up(hosts, file), lambda: mininet_up(hosts, file)])
     for other in ("kathara", "containerlab"):
         rounds.absent(other, NO_IMAGES)

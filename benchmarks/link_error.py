@@ -23,15 +23,15 @@ NO_NETEM = "this kernel has no netem"
 
 
 def main():
-    asked = _arguments()
+    args = _arguments()
     shared.check(packages=("iputils-ping", "iperf3"))
-    rounds = Rounds("link_error", asked, shared.versions("iperf3", "iputils-ping"), pings=asked.pings,
-                    seconds=asked.seconds)
+    rounds = Rounds("link_error", args, shared.versions("iperf3", "iputils-ping"), pings=args.pings,
+                    seconds=args.seconds)
     description = LabDescription.parse({
         "sites": ["here", "there"], "links": [{"between": ["here", "there"]}],
         "hosts": {"client": {"site": "here", "role": "client"}, "server": {"site": "there", "role": "db"}}})
     with Lab.up(description, Environment("benchmark"), lab_id=f"b{os.urandom(3).hex()}") as lab:
-        pair = Pair(lab, asked)
+        pair = Pair(lab, args)
         for rtt_ms in DELAYS_MS:
             for _ in rounds.left(f"rtt_{rtt_ms}"):
                 pair.link.shape(rtt_ms=rtt_ms)
@@ -49,10 +49,10 @@ def _arguments():
     parser = shared.parser(__doc__, rounds=6)
     parser.add_argument("--pings", type=int, default=200, help="of a round; default: 200")
     parser.add_argument("--seconds", type=int, default=5, help="of a measure of throughput; default: 5")
-    asked = parser.parse_args()
-    if asked.short:
-        asked.pings, asked.seconds, asked.rounds = 5, 1, 1
-    return asked
+    args = parser.parse_args()
+    if args.short:
+        args.pings, args.seconds, args.rounds = 5, 1, 1
+    return args
 
 
 def beside_netem(pair, rounds) -> None:
@@ -70,9 +70,9 @@ def beside_netem(pair, rounds) -> None:
 class Pair:
     """The two hosts, and their link."""
 
-    def __init__(self, lab, asked):
+    def __init__(self, lab, args):
         self.client, self.server, self.link = lab.host("client"), lab.host("server"), lab.link("here", "there")
-        self._pings, self._seconds = asked.pings, asked.seconds
+        self._pings, self._seconds = args.pings, args.seconds
         self.server.start("iperf3", f"iperf3 -s -B {self.server.address}")
 
     def round_trip_ms(self) -> float:
@@ -81,12 +81,12 @@ class Pair:
                                        timeout=300).stdout)
 
     def mbit_per_s(self) -> float:
-        words = f"iperf3 -J -c {self.server.address} -t {self._seconds} -O {self._seconds // 5}"
-        said = self.client.run(words, timeout=120).stdout
-        return json.loads(said)["end"]["sum_received"]["bits_per_second"] / 1e6
+        command = f"iperf3 -J -c {self.server.address} -t {self._seconds} -O {self._seconds // 5}"
+        output = self.client.run(command, timeout=120).stdout
+        return json.loads(output)["end"]["sum_received"]["bits_per_second"] / 1e6
 
     def shaped(self, way: str, measure) -> float:
-        """What `measure` tells of the link with COMPARED_MS, by labbook or by netem."""
+        """What `measure` returns for the link with COMPARED_MS, by labbook or by netem."""
         self.link.shape(rtt_ms=COMPARED_MS if way == "labbook" else 0)
         if way == "labbook":
             return measure()
@@ -108,9 +108,9 @@ class Pair:
         return True
 
 
-def mean_ms(said: str) -> float:
+def mean_ms(output: str) -> float:
     """The mean round trip that `ping -q` prints."""
-    return float(re.search(r"= [0-9.]+/([0-9.]+)/", said)[1])
+    return float(re.search(r"= [0-9.]+/([0-9.]+)/", output)[1])
 
 
 if __name__ == "__main__":

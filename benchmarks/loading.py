@@ -39,18 +39,18 @@ HOSTS = {"server": {"site": "lan", "role": "db", "limits": {"memory": "4G"}},
 
 
 def main():
-    asked = _arguments()
-    if asked.one:
-        return print(json.dumps(one_process(*asked.one)))
-    if asked.short:
-        asked.mb, asked.rounds, asked.versions = 4, 1, ["1.0.7"]
-    needs = Needs.union(*(Cassandra.needs(version=version) for version in asked.versions))
+    args = _arguments()
+    if args.one:
+        return print(json.dumps(one_process(*args.one)))
+    if args.short:
+        args.mb, args.rounds, args.versions = 4, 1, ["1.0.7"]
+    needs = Needs.union(*(Cassandra.needs(version=version) for version in args.versions))
     shared.check(packages=needs.packages, artifacts=needs.artifacts)
-    rows = int(asked.mb * 1e6) // VALUE_BYTES
-    rounds = Rounds("loading", asked, {name: version(name) for name in ("thriftpy2", "cassandra-driver")}, mb=asked.mb)
+    rows = int(args.mb * 1e6) // VALUE_BYTES
+    rounds = Rounds("loading", args, {name: version(name) for name in ("thriftpy2", "cassandra-driver")}, mb=args.mb)
     description = LabDescription.parse({"sites": ["lan"], "hosts": HOSTS})
     with Lab.up(description, Environment("benchmark"), lab_id=f"b{os.urandom(3).hex()}") as lab:
-        for (rate, a_core), make in targets(lab, asked.versions):
+        for (rate, a_core), make in targets(lab, args.versions):
             for number in rounds.left(a_core):
                 found = {way: measured(lab, make, way, rows) for way in WAYS[::1 if number % 2 else -1]}
                 for row, metric in ((rate, "mb_per_s"), (a_core, "mb_per_s_per_client_core")):
@@ -98,10 +98,10 @@ def measured(lab, make, way, rows) -> dict:
 
 def by_driver(host, target, rows) -> dict:
     def process(number):
-        said = host.run(f"{host.python} {Path(__file__).resolve()} --one {target.protocol} "
+        done = host.run(f"{host.python} {Path(__file__).resolve()} --one {target.protocol} "
                         f"{target.address} {target.port} {rows * number // CLIENTS} "
                         f"{rows * (number + 1) // CLIENTS}", timeout=3600)
-        return json.loads(said.stdout)
+        return json.loads(done.stdout)
 
     with ThreadPoolExecutor(CLIENTS) as pool:
         found = list(pool.map(process, range(CLIENTS)))

@@ -32,31 +32,31 @@ MODELLED, OWN, LOG = "modelled", "own", "log"
 
 
 def main():
-    asked = _arguments()
+    args = _arguments()
     shared.check(packages=("fio", *modelled.PACKAGES))
-    samples = {name: measure(name, asked) for name in asked.models}
-    print(f"{'':40} fio / model   log / model   modelled / own disk   ({asked.rounds} rounds)")
+    samples = {name: measure(name, args) for name in args.models}
+    print(f"{'':40} fio / model   log / model   modelled / own disk   ({args.rounds} rounds)")
     for name, found in samples.items():
-        tell(models.find(name), found)
-    shared.write(asked.json, disk_bytes=SIZE, data_bytes=DATA, samples=samples)
+        show(models.find(name), found)
+    shared.write(args.json, disk_bytes=SIZE, data_bytes=DATA, samples=samples)
 
 
 def _arguments():
     parser = shared.parser(__doc__, rounds=3)
     parser.add_argument("--models", default=",".join(models.models()), help="default: all")
     parser.add_argument("--seconds", type=float, default=4, help="of a kind of request; default: 4")
-    asked = parser.parse_args()
-    asked.models = asked.models.split(",")
-    for name in asked.models:
+    args = parser.parse_args()
+    args.models = args.models.split(",")
+    for name in args.models:
         models.find(name, key="--models")
-    if asked.seconds <= 0:
-        raise InputError(f"{asked.seconds:g} seconds", key="--seconds", allowed="above 0")
-    if asked.short:
-        asked.models, asked.rounds, asked.seconds = asked.models[:1], 1, 1
-    return asked
+    if args.seconds <= 0:
+        raise InputError(f"{args.seconds:g} seconds", key="--seconds", allowed="above 0")
+    if args.short:
+        args.models, args.rounds, args.seconds = args.models[:1], 1, 1
+    return args
 
 
-def measure(name: str, asked) -> dict:
+def measure(name: str, args) -> dict:
     """{"rounds": [{disk: {kind: ms of a request}}], "late": share}: both disks, in turns, and LOG, by the log."""
     disks = {MODELLED: {"size": SIZE, "model": name}, OWN: {"size": SIZE}}
     hosts = {host: {"site": "lan", "role": "db", "limits": {"disk": disk}} for host, disk in disks.items()}
@@ -65,12 +65,12 @@ def measure(name: str, asked) -> dict:
         for host in disks:
             fio(lab.host(host), "write", MIB, "--end_fsync=1")
         rounds = []
-        for number in range(asked.rounds):
+        for number in range(args.rounds):
             turns = sorted(disks, reverse=bool(number % 2))
             rounds.append({host: {} for host in (*turns, LOG)})
             for host in turns:
                 for kind in KINDS:
-                    one_kind(lab, host, kind, asked.seconds, rounds[-1])
+                    one_kind(lab, host, kind, args.seconds, rounds[-1])
         state = lab.disk(MODELLED).served_so_far()
     return {"rounds": rounds, "late": state["late"] / state["served"]}
 
@@ -88,9 +88,9 @@ def one_kind(lab, host, kind, seconds, found) -> None:
 
 def fio(host, way: str, size: int, *more) -> float:
     """ms of a request, one at a time, on the host's file of DATA bytes."""
-    words = ["fio", "--name=one", "--filename=data", f"--size={DATA}", "--direct=1", "--ioengine=psync",
-             f"--rw={way}", f"--bs={size}", "--norandommap", "--output-format=json", *more]
-    output = host.run(shlex.join(words), timeout=300).stdout
+    command = ["fio", "--name=one", "--filename=data", f"--size={DATA}", "--direct=1", "--ioengine=psync",
+               f"--rw={way}", f"--bs={size}", "--norandommap", "--output-format=json", *more]
+    output = host.run(shlex.join(command), timeout=300).stdout
     job = json.loads(output[output.index("{"):])["jobs"][0]
     return job["read" if "read" in way else "write"]["lat_ns"]["mean"] / 1e6
 
@@ -100,12 +100,12 @@ def expected(model, kind: str) -> float:
     return model.random_ms(size, DATA, SIZE) if way.startswith("rand") else model.sequential_ms(size)
 
 
-def tell(model, found: dict) -> None:
+def show(model, found: dict) -> None:
     rounds = found["rounds"]
     for kind in KINDS:
         ours, own, log = ([one[disk][kind] for one in rounds] for disk in (MODELLED, OWN, LOG))
-        told = [expected(model, kind)] * len(rounds)
-        print(f"{model.name:15} {kind:24} {shared.ratio(ours, told)}   {shared.ratio(log, told)}   "
+        by_model = [expected(model, kind)] * len(rounds)
+        print(f"{model.name:15} {kind:24} {shared.ratio(ours, by_model)}   {shared.ratio(log, by_model)}   "
               f"{shared.ratio(ours, own)}   ({statistics.median(ours):.2f} ms)")
     ratios = {disk: shared.ratio([one[disk][RANDOM] for one in rounds], [one[disk][SEQUENTIAL] for one in rounds])
               for disk in (MODELLED, OWN)}

@@ -38,21 +38,21 @@ if (folder / "slow").exists():
 
 
 def main():
-    asked = _arguments()
-    shared.check(artifacts=() if asked.short else (peers.DVC, peers.SNAKEMAKE))
-    names = [f"study{number}" for number in range(1, 1 + asked.studies)]
+    args = _arguments()
+    shared.check(artifacts=() if args.short else (peers.DVC, peers.SNAKEMAKE))
+    names = [f"study{number}" for number in range(1, 1 + args.studies)]
     file = shared.log("noop_run")
-    rounds = Rounds("noop_run", asked, {"dvc": peers.DVC.version, "snakemake": peers.SNAKEMAKE.version},
-                    studies=asked.studies)
+    rounds = Rounds("noop_run", args, {"dvc": peers.DVC.version, "snakemake": peers.SNAKEMAKE.version},
+                    studies=args.studies)
     with tempfile.TemporaryDirectory() as folder, scratch_book.made(Path(folder), names) as book:
         os.environ["SCRATCH_BOOK"] = folder
         _let_wait(book.folder / "notebooks" / f"{names[min(KILLED_IN, len(names)) - 1]}.ipynb")
         ours = Labbook(book, file)
         first_s = timed(ours.run)
         print(f"first run: {first_s:.1f} s")
-        if asked.short:
+        if args.short:
             print(f"no-op run, studies: {len(names)}; {(again_s := timed(ours.run)):.2f} s")
-            return shared.write(asked.json, first_s=first_s, again_s=again_s)
+            return shared.write(args.json, first_s=first_s, again_s=again_s)
         for other in (Dvc(book, file), Snakemake(book, file)):
             if rounds.wanted(f"noop_{other.name}", f"resume_{other.name}"):
                 other.make()
@@ -63,10 +63,10 @@ def main():
 def _arguments():
     parser = shared.parser(__doc__, rounds=6)
     parser.add_argument("--studies", type=int, default=5, help="default: 5")
-    asked = parser.parse_args()
-    if asked.short:
-        asked.studies, asked.rounds = 1, 1
-    return asked
+    args = parser.parse_args()
+    if args.short:
+        args.studies, args.rounds = 1, 1
+    return args
 
 
 def _let_wait(notebook: Path):
@@ -77,18 +77,18 @@ def _let_wait(notebook: Path):
 
 
 class Way:
-    """One way to run all notebooks of the book: `words` and `environment` of its command."""
+    """One way to run all notebooks of the book: `command`, and what its `environment` has besides ours."""
 
     name = "labbook"
-    words: tuple = (scratch_book.LABBOOK, "run")
+    command: tuple = (scratch_book.LABBOOK, "run")
     environment: dict = {}
     before_resume: tuple | None = None      # a command that has to be given after a kill
 
     def __init__(self, book, log):
         self.book, self.log = book, log
 
-    def run(self, *words) -> None:
-        shared.timed(words or self.words, self.log, cwd=self.book.folder, env={**os.environ, **self.environment})
+    def run(self, *command) -> None:
+        shared.timed(command or self.command, self.log, cwd=self.book.folder, env={**os.environ, **self.environment})
 
     def forget(self) -> None:
         """As if nothing had been run yet."""
@@ -111,7 +111,7 @@ class Way:
         slow.touch()
         begun.unlink(missing_ok=True)
         with open(self.log, "ab") as out:
-            process = subprocess.Popen(list(map(str, self.words)), cwd=self.book.folder, stdin=subprocess.DEVNULL,
+            process = subprocess.Popen(list(map(str, self.command)), cwd=self.book.folder, stdin=subprocess.DEVNULL,
                                        stdout=out, stderr=out, env={**os.environ, **self.environment},
                                        start_new_session=True)
         try:
@@ -136,14 +136,14 @@ class Dvc(Way):
 
     def __init__(self, book, log):
         super().__init__(book, log)
-        self.words, self.environment = peers.words(peers.DVC, "-m", "dvc", "repro", "-q")
+        self.command, self.environment = peers.command_line(peers.DVC, "-m", "dvc", "repro", "-q")
         self.environment |= {"DVC_NO_ANALYTICS": "1", "HOME": str(book.folder), "DVC_SITE_CACHE_DIR":
                              str(book.folder / ".site"), "DVC_TEST": "true"}
 
     def make(self) -> None:
-        start = [*self.words[:-2], "init", "--no-scm", "-q"]
+        start = [*self.command[:-2], "init", "--no-scm", "-q"]
         self.run(*start)
-        self.run(*self.words[:-2], "config", "core.analytics", "false")
+        self.run(*self.command[:-2], "config", "core.analytics", "false")
         (self.book.folder / "dvc.yaml").write_text(stages(self.book.studies))
         self.run()
 
@@ -151,7 +151,7 @@ class Dvc(Way):
         for path in self.book.folder.glob("dvc-*.ipynb"):
             path.unlink()
         (self.book.folder / "dvc.lock").unlink(missing_ok=True)
-        self.run(*self.words[:-2], "config", "cache.dir", str(self.book.folder / f"cache-{time.time_ns()}"))
+        self.run(*self.command[:-2], "config", "cache.dir", str(self.book.folder / f"cache-{time.time_ns()}"))
 
 
 class Snakemake(Way):
@@ -159,9 +159,9 @@ class Snakemake(Way):
 
     def __init__(self, book, log):
         super().__init__(book, log)
-        start, self.environment = peers.words(peers.SNAKEMAKE, "-m", "snakemake")
+        start, self.environment = peers.command_line(peers.SNAKEMAKE, "-m", "snakemake")
         self.environment |= {"XDG_CACHE_HOME": str(book.folder / ".snakes"), "HOME": str(book.folder)}
-        self.words = [*start, "--cores", "1", "--quiet", "all", "--rerun-incomplete"]
+        self.command = [*start, "--cores", "1", "--quiet", "all", "--rerun-incomplete"]
         self.before_resume = (*start, "--unlock", "--quiet", "all")
 
     def make(self) -> None:

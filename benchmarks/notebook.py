@@ -20,10 +20,10 @@ PAPERMILL = Path(sys.executable).with_name("papermill")
 
 
 def main():
-    asked = shared.parser(__doc__, rounds=6).parse_args()
-    if asked.short:
-        asked.rounds = 1
-    file, rounds = shared.log("notebook"), Rounds("notebook", asked, {"papermill": version("papermill")})
+    args = shared.parser(__doc__, rounds=6).parse_args()
+    if args.short:
+        args.rounds = 1
+    file, rounds = shared.log("notebook"), Rounds("notebook", args, {"papermill": version("papermill")})
     with tempfile.TemporaryDirectory() as folder:
         with scratch_book.made(Path(folder), ["study1"]) as book:
             notebook = book.folder / "notebooks/study1.ipynb"

@@ -24,34 +24,34 @@ HOST = "h1"
 
 
 def main():
-    asked = _arguments()
-    shared.check(artifacts=() if asked.short else (peers.ANSIBLE,))
+    args = _arguments()
+    shared.check(artifacts=() if args.short else (peers.ANSIBLE,))
     file = shared.log("remote_command")
-    rounds = Rounds("remote_command", asked, {"fabric": version("fabric"), "ansible-core": peers.ANSIBLE.version},
-                    commands=asked.commands)
+    rounds = Rounds("remote_command", args, {"fabric": version("fabric"), "ansible-core": peers.ANSIBLE.version},
+                    commands=args.commands)
     description = LabDescription.parse({"sites": ["lan"], "hosts": {HOST: {"site": "lan", "role": "node"}}})
     with Lab.up(description, Environment("benchmark"), lab_id=f"b{os.urandom(3).hex()}") as lab, \
             tempfile.TemporaryDirectory() as folder, Others(lab, Path(folder), file) as others:
         host = lab.host(HOST)
 
         def each(way):
-            return lambda: timed(lambda: [way() for _ in range(asked.commands)]) / asked.commands
+            return lambda: timed(lambda: [way() for _ in range(args.commands)]) / args.commands
 
         ours = each(lambda: host.run("true"))
         ours()      # opens the connection
         rounds.in_turns("ssh", [ours, each(others.ssh)])
         rounds.in_turns("fabric", [ours, each(others.fabric)])
-        if not asked.short:
-            rounds.in_turns("ansible", [ours, lambda: others.ansible(asked.commands)])
+        if not args.short:
+            rounds.in_turns("ansible", [ours, lambda: others.ansible(args.commands)])
 
 
 def _arguments():
     parser = shared.parser(__doc__, rounds=6)
     parser.add_argument("--commands", type=int, default=50, help="of a round; default: 50")
-    asked = parser.parse_args()
-    if asked.short:
-        asked.commands, asked.rounds = 5, 1
-    return asked
+    args = parser.parse_args()
+    if args.short:
+        args.commands, args.rounds = 5, 1
+    return args
 
 
 class Others:
@@ -59,22 +59,22 @@ class Others:
 
     def __init__(self, lab, folder: Path, log):
         self._config, self._folder, self._log = lab.folder / "ssh_config", folder, log
-        self._words = ["ssh", "-F", str(self._config), "-S", str(folder / "control")]
+        self._ssh = ["ssh", "-F", str(self._config), "-S", str(folder / "control")]
 
     def __enter__(self) -> "Others":
         from fabric import Config, Connection
 
-        subprocess.run([*self._words, "-M", "-N", "-f", HOST], check=True, stderr=subprocess.DEVNULL)
+        subprocess.run([*self._ssh, "-M", "-N", "-f", HOST], check=True, stderr=subprocess.DEVNULL)
         self._connection = Connection(HOST, config=Config(runtime_ssh_path=str(self._config)))
         self.fabric()
         return self
 
     def __exit__(self, *_):
         self._connection.close()
-        subprocess.run([*self._words, "-O", "exit", HOST], stderr=subprocess.DEVNULL)
+        subprocess.run([*self._ssh, "-O", "exit", HOST], stderr=subprocess.DEVNULL)
 
     def ssh(self) -> None:
-        subprocess.run([*self._words, HOST, "true"], check=True)
+        subprocess.run([*self._ssh, HOST, "true"], check=True)
 
     def fabric(self) -> None:
         self._connection.run("true", hide=True, in_stream=False)
@@ -84,10 +84,10 @@ class Others:
         (self._folder / "playbook.yml").write_text(playbook(tasks))
         (self._folder / "hosts").write_text(f"{HOST} ansible_python_interpreter=/usr/bin/python3\n")
         (self._folder / "ansible.cfg").write_text(settings(self._config, self._folder))
-        words, environment = peers.words(peers.ANSIBLE, "-m", "ansible", "playbook", "-i", self._folder / "hosts",
-                                         self._folder / "playbook.yml")
-        return shared.timed(words, self._log, env={**os.environ, **environment, "ANSIBLE_CONFIG":
-                                                   str(self._folder / "ansible.cfg")}) / tasks
+        command, environment = peers.command_line(
+            peers.ANSIBLE, "-m", "ansible", "playbook", "-i", self._folder / "hosts", self._folder / "playbook.yml")
+        return shared.timed(command, self._log, env={**os.environ, **environment, "ANSIBLE_CONFIG":
+                                                     str(self._folder / "ansible.cfg")}) / tasks
 
 
 def playbook(tasks: int) -> str:

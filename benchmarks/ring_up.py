@@ -43,13 +43,13 @@ LOGBACK = """<configuration>
 
 
 def main():
-    asked = _arguments()
+    args = _arguments()
     needs = Ring.needs(version=VERSION)
-    shared.check(packages=needs.packages, artifacts=(*needs.artifacts, *(() if asked.short else (
+    shared.check(packages=needs.packages, artifacts=(*needs.artifacts, *(() if args.short else (
         peers.CCM, peers.CASSANDRA))))
-    rounds = Rounds("ring_up", asked, {"ccm": peers.CCM.version}, nodes=asked.nodes)
+    rounds = Rounds("ring_up", args, {"ccm": peers.CCM.version}, nodes=args.nodes)
     description = LabDescription.parse({"sites": ["room"], "hosts": {
-        f"node[1-{asked.nodes}]": {"site": "room", "role": "db"}, "all": {"site": "room", "role": "other"}}})
+        f"node[1-{args.nodes}]": {"site": "room", "role": "db"}, "all": {"site": "room", "role": "other"}}})
     with Lab.up(description, Environment("benchmark"), lab_id=f"b{os.urandom(3).hex()}") as lab:
 
         def ours() -> float:
@@ -59,10 +59,10 @@ def main():
             finally:
                 ring.destroy()
 
-        if asked.short:
-            return print(f"{asked.nodes} nodes: {ours():.1f} s")
+        if args.short:
+            return print(f"{args.nodes} nodes: {ours():.1f} s")
         try:
-            ccm = Ccm(lab.host("all"), asked.nodes)
+            ccm = Ccm(lab.host("all"), args.nodes)
         except LabError as error:
             rounds.absent("ccm", f"ccm {peers.CCM.version} does not run here: {error.message}")
             return rounds.show("ccm")
@@ -72,10 +72,10 @@ def main():
 def _arguments():
     parser = shared.parser(__doc__, rounds=3)
     parser.add_argument("--nodes", type=int, default=5, help="default: 5")
-    asked = parser.parse_args()
-    if asked.short:
-        asked.nodes, asked.rounds = 2, 1
-    return asked
+    args = parser.parse_args()
+    if args.short:
+        args.nodes, args.rounds = 2, 1
+    return args
 
 
 class Ccm:
@@ -95,9 +95,9 @@ class Ccm:
         """Seconds until all nodes see each other and serve; none runs afterwards."""
         folder = self.host.root / "ccm"
         try:
-            said = self.host.run(f"{self._python} {self.host.root}/ccm_ring.py {folder} {self.installed} {self.nodes}",
-                                 timeout=SECONDS).stdout
-            return float(said.splitlines()[-1])
+            command = f"{self._python} {self.host.root}/ccm_ring.py {folder} {self.installed} {self.nodes}"
+            output = self.host.run(command, timeout=SECONDS).stdout
+            return float(output.splitlines()[-1])
         finally:
             self.host.run(f"rm -rf {shlex.quote(str(folder))}")
 
@@ -110,10 +110,11 @@ class Ccm:
 def files(class_path: str) -> dict[str, str]:
     """What differs from the tarball of Cassandra 3.11.4 in the folder that ccm installs from."""
     version = config.VERSIONS[VERSION]
-    kept = {name: value for name, value in version["properties"].items() if name not in NOT_SHIPPED}
-    options = ["-ea", "-XX:+ExitOnOutOfMemoryError", f"-Xms{HEAP_MB}M", f"-Xmx{HEAP_MB}M", "-Xss512k", "-XX:+UseSerialGC", config.NO_TRACE,
+    properties = {name: value for name, value in version["properties"].items() if name not in NOT_SHIPPED}
+    options = ["-ea", "-XX:+ExitOnOutOfMemoryError",
+               f"-Xms{HEAP_MB}M", f"-Xmx{HEAP_MB}M", "-Xss512k", "-XX:+UseSerialGC", config.NO_TRACE,
                "-Dlogback.configurationFile=logback.xml", "-Djava.net.preferIPv4Stack=true",
-               "-Dcassandra-foreground=yes", *config.module_options(version), *config.defined(kept, "", "")]
+               "-Dcassandra-foreground=yes", *config.module_options(version), *config.defined(properties, "", "")]
     return {"0.version.txt": VERSION, "bin/cassandra": (HERE / "ccm_cassandra.sh").read_text(),
             "conf/logback.xml": LOGBACK, "conf/cassandra.yaml": yaml.safe_dump(settings()),
             "java_options": "\n".join([*options, class_path])}

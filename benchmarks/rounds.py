@@ -2,8 +2,8 @@
 
 build/benchmarks/NAME.json, and data/benchmarks/NAME.json once published (every.py), have
 {"rows": {row: {"machine", "date", "versions", "asked", "rounds": [[labbook's, the other's], ...], "load"}
-or {"absent": why}}}. data/benchmarks/rows.yml says what each row is. Rounds of another machine, other
-versions or other arguments are not gone on with.
+or {"absent": why}}}. The former has "count", too: how many rounds a row is to have. data/benchmarks/rows.yml says
+what each row is. Rounds of another machine, other versions or other arguments are not gone on with.
 """
 
 import json
@@ -25,20 +25,21 @@ SHOWN = 34
 
 
 class Rounds:
-    """`asked`: the arguments, of which `rounds`, `short` and `json` are used. `versions`: of the others, by name.
+    """`args`: the parsed arguments, of which `rounds`, `short` and `json` are used. `versions`: of the others, by name.
 
     With --short nothing is kept but in the file that --json names. `sizes`: what else of the arguments
     changes a round's figures.
     """
 
-    def __init__(self, benchmark: str, asked, versions: dict | None = None, **sizes):
-        self.benchmark, self.count = benchmark, asked.rounds
-        self._file = asked.json or (None if asked.short else folder() / f"{benchmark}.json")
+    def __init__(self, benchmark: str, args, versions: dict | None = None, **sizes):
+        self.benchmark, self.count = benchmark, args.rounds
+        self._file = args.json or (None if args.short else folder() / f"{benchmark}.json")
         self._of = {"machine": this_machine(), "versions": versions or {}, "asked": sizes}
-        self._rows = {} if asked.short else _read(self._file)
+        self._rows = {} if args.short else _read(self._file)
         self._known = described(benchmark)
-        kept = next(iter(self._rows.values()), {})
-        if kept and any(row.get(key, value) != value for row in self._rows.values() for key, value in self._of.items()):
+        first = next(iter(self._rows.values()), {})
+        if first and any(row.get(key, value) != value for row in self._rows.values()
+                         for key, value in self._of.items()):
             self._rows = {}
         self.head = False
 
@@ -58,12 +59,12 @@ class Rounds:
     def add(self, row: str, ours: float, other: float) -> None:
         """Keep a round; with the last one, print the row."""
         self._check(row)
-        kept = self._rows.setdefault(row, {})
-        if "rounds" not in kept:
-            kept.clear()
-            kept |= {**self._of, "date": str(date.today()), "rounds": [], "load": []}
-        kept["rounds"].append([ours, other])
-        kept["load"].append(round(os.getloadavg()[0], 2))
+        entry = self._rows.setdefault(row, {})
+        if "rounds" not in entry:
+            entry.clear()
+            entry |= {**self._of, "date": str(date.today()), "rounds": [], "load": []}
+        entry["rounds"].append([ours, other])
+        entry["load"].append(round(os.getloadavg()[0], 2))
         self._write()
 
     def absent(self, row: str, why: str) -> None:
@@ -104,7 +105,7 @@ class Rounds:
     def _write(self):
         if self._file is None:
             return
-        text = json.dumps({"rows": self._rows}, indent=1) + "\n"
+        text = json.dumps({"count": self.count, "rows": self._rows}, indent=1) + "\n"
         atomic_files.write_whole(self._file, lambda file: file.write(text.encode()))
         shared.give_to_owner(self._file, self._file.parent)
 

@@ -27,17 +27,17 @@ TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 def main():
     made = shared.parser(__doc__, rounds=3)
     made.add_argument("--seconds", type=float, default=30.0, help="of each round (default: 30)")
-    asked = made.parse_args()
-    if asked.short:
-        asked.rounds, asked.seconds = 1, 3.0
+    args = made.parse_args()
+    if args.short:
+        args.rounds, args.seconds = 1, 3.0
     shared.check()
     shares, sample_ms, sizes = [], [], []
-    for _ in range(asked.rounds):
+    for _ in range(args.rounds):
         with Lab.up(_description(), Environment("local"), f"s{secrets.token_hex(3)}") as lab:
             for host in lab.hosts.values():
                 for number in range(PROCESSES):
                     host.start(f"idle{number}", "sleep 3600")
-            share, samples = _share(lab, asked.seconds)
+            share, samples = _share(lab, args.seconds)
             shares.append(share)
             sample_ms.append(_sample_ms(lab))
             sizes.append(_bytes_a_minute(samples))
@@ -45,7 +45,7 @@ def main():
                   f"{sizes[-1] / 1024:.0f} KiB a minute", flush=True)
     print(f"sampler of {HOSTS} hosts, once a second: median {100 * statistics.median(shares):.2f} % of a core, "
           f"{100 * min(shares):.2f} to {100 * max(shares):.2f} % in {len(shares)} rounds")
-    shared.write(asked.json, hosts=HOSTS, seconds=asked.seconds, shares=shares, sample_ms=sample_ms, bytes_a_minute=sizes)
+    shared.write(args.json, hosts=HOSTS, seconds=args.seconds, shares=shares, sample_ms=sample_ms, bytes_a_minute=sizes)
 
 
 def _description() -> LabDescription:

@@ -57,7 +57,7 @@ def _write(folder: Path, names: list[str]):
             if cell["cell_type"] == "code" and "parameters" not in cell["metadata"].get("tags", ()):
                 cell["source"] = "pass"
         notebook["cells"][-1].update(cell_type="code", outputs=[], execution_count=None, source=(
-            "from labbook.pipeline.executing.progress import tell\ntell(event='complete')"))
+            "from labbook.pipeline.executing.progress import append_event\nappend_event(event='complete')"))
         (folder / "notebooks" / f"{study}.ipynb").write_text(json.dumps(notebook))
 
 

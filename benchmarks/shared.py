@@ -106,8 +106,8 @@ def timed(command, file: Path, stop=signal.SIGINT, **settings) -> float:
         process.wait(ENDING_S)
         raise
     if code:
-        told = file.read_bytes()[start:][-2000:].decode(errors="replace")
-        raise LabError(f"{' '.join(map(str, command))} failed with {code}; {file} ends:\n{told}")
+        end = file.read_bytes()[start:][-2000:].decode(errors="replace")
+        raise LabError(f"{' '.join(map(str, command))} failed with {code}; {file} ends:\n{end}")
     return time.monotonic() - began
 
 

@@ -58,9 +58,9 @@ def main() -> None:
     write(HOST_PINS, "What hosts get for engines and servers, at the versions of constraints.txt",
           resolve(PACKAGES, versions))
     for system in (keystone.PACKAGES, openstack.PACKAGES, rally.PACKAGES, *peers.PYTHON):
-        kept = [] if upgrade else pins(system.pins)
+        pinned = [] if upgrade else pins(system.pins)
         write(system.pins, f"What {system.name} {system.version} runs with, each package at the version it was "
-              "tried with", resolve(system.requirements, kept), system.built)
+              "tried with", resolve(system.requirements, pinned), system.built)
 
 
 def pins(file: Path) -> list[str]:

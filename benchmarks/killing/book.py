@@ -45,7 +45,7 @@ class Book:
                 "PYTHONPATH": os.pathsep.join(map(str, (LIBRARY, ROOT / "benchmarks", ROOT / "tests/lab"))),
                 phases.LOG: str(self.log), phases.POINTS: str(points or "")}
 
-    def run_words(self, study: str, phase: str, more: bool) -> list[str]:
+    def run_command(self, study: str, phase: str, more: bool) -> list[str]:
         """Of `labbook run`; with `more`, for one repeat more than the last time."""
         kind = (study, phase in STUDIES[study].in_fault)
         self.repeats[kind] = self.repeats.get(kind, self._done(*kind)) + more
@@ -57,20 +57,20 @@ class Book:
         name = (STUDIES[study].faults if fault else STUDIES[study].grows).partition(".")[0]
         return max((_repeat(path) for path in self._files(f"{study}/{name}")), default=0)
 
-    def start(self, words, points=None, output=subprocess.DEVNULL):
+    def start(self, command, points=None, output=subprocess.DEVNULL):
         """Begin a command of labbook."""
-        return self.program("labbook.cli", *words, points=points, output=output)
+        return self.program("labbook.cli", *command, points=points, output=output)
 
-    def program(self, module, *words, points=None, output=subprocess.DEVNULL):
+    def program(self, module, *arguments, points=None, output=subprocess.DEVNULL):
         """Begin a module as a program, with a new log of its phases."""
         self.log.unlink(missing_ok=True)
-        return subprocess.Popen([sys.executable, "-m", module, *words], cwd=self.folder, text=True,
+        return subprocess.Popen([sys.executable, "-m", module, *arguments], cwd=self.folder, text=True,
                                 env=self.variables(points), stdin=subprocess.DEVNULL, stdout=output,
                                 stderr=subprocess.STDOUT)
 
-    def labbook(self, *words, points=None, seconds=900):
+    def labbook(self, *arguments, points=None, seconds=900):
         """A command to its end: (exit code, its output)."""
-        process = self.start(words, points, subprocess.PIPE)
+        process = self.start(arguments, points, subprocess.PIPE)
         try:
             output, _ = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:

@@ -46,7 +46,7 @@ def main(argv=None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # as `| head` leaves us
         return 1
     except Exception as error:
-        return _tell(error, given.command)
+        return _report(error, given.command)
 
 
 def _check_library():
@@ -55,7 +55,7 @@ def _check_library():
     paths.check_library()
 
 
-def _tell(error: Exception, command: str) -> int:
+def _report(error: Exception, command: str) -> int:
     """Print one message to stderr and, unless the input is wrong, write the traceback to a log; the exit code."""
     from labbook.atomic_files import is_full
     from labbook.errors import InputError, LabbookError
@@ -181,15 +181,15 @@ def _book(commands):
     publish.add_argument("--profile", choices=("quick", "full"),
                          help="the profile of the run to publish; quick for a quick run, such as one with "
                               "--until-decided (default: full)")
-    kept = publish.add_mutually_exclusive_group()
-    kept.add_argument("--replace", action="append", default=[], metavar="EXPERIMENT",
+    mode = publish.add_mutually_exclusive_group()
+    mode.add_argument("--replace", action="append", default=[], metavar="EXPERIMENT",
                       help="replace what is published of it though the run has fewer repeats; may be repeated")
-    kept.add_argument("--add", action="store_true",
+    mode.add_argument("--add", action="store_true",
                       help="add the run's repeats to those that are published of the same code, versions and "
                       "parameters")
-    kept.add_argument("--carry-over", metavar="WHY",
+    mode.add_argument("--carry-over", metavar="WHY",
                       help="keep what is published, and declare it valid for today's code, for the reason WHY")
-    kept.add_argument("--judge", action="store_true",
+    mode.add_argument("--judge", action="store_true",
                       help="keep what is published, and judge it by today's rules")
     publish.add_argument("--set", action="append", default=[], metavar="MACHINE",
                          help="with --carry-over: only this machine's set, such as amd-epyc-2-cores-linux-6.18; may "
@@ -275,7 +275,7 @@ def _lab(commands):
                     help=f"where: this machine or your own hosts (default: {_LOCAL})")
     ssh = _command(commands, "ssh", "lab:ssh", "open a shell, or run a command, on a host of a lab")
     ssh.add_argument("host", metavar="HOST", help="or LAB/HOST if several labs have this host")
-    ssh.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND",
+    ssh.add_argument("remote_command", nargs=argparse.REMAINDER, metavar="COMMAND",
                      help="run this instead of a shell")
     down = _command(commands, "down", "lab:down", "take down a lab, and remove what killed runs left")
     which = down.add_mutually_exclusive_group()
@@ -291,7 +291,7 @@ def _live(commands):
   labbook exec --lab wan_keystone '*' 'ss -tn | wc -l'
 Each line begins with its host; the exit code is the highest of all.""")
     execute.add_argument("pattern", metavar="HOSTS", help="a host's name, or a pattern with *, ? and [...], quoted")
-    execute.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND")
+    execute.add_argument("remote_command", nargs=argparse.REMAINDER, metavar="COMMAND")
     capture = _command(commands, "capture", "live:capture", "write the packets of a lab's host into a pcap file", """
   labbook capture db1 --seconds 10
   labbook capture db1 --link a-b --filter 'tcp port 4567' -o galera.pcap

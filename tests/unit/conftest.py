@@ -16,7 +16,7 @@ store = "mysql"
 
 
 class Book:
-    complete = "from labbook.pipeline.executing.progress import tell\ntell(event='complete')"
+    complete = "from labbook.pipeline.executing.progress import append_event\nappend_event(event='complete')"
 
     def __init__(self, root: Path):
         self.root = root

@@ -16,7 +16,7 @@ from labbook.claims.matrix import expand
 from labbook.claims.schema import OPEN_ENDED, RULES, SCHEMA
 from labbook.errors import InputError
 
-__all__ = ["RULES", "board", "full_words", "load", "of_section", "paper_words", "path", "store",
+__all__ = ["RULES", "board", "full_values", "load", "of_section", "paper_words", "path", "store",
            "verdicts", "verdicts_path"]
 
 
@@ -55,8 +55,8 @@ def load(study: str) -> list[dict]:
 
 def _is_headline(claim) -> bool:
     """`headline` of a claim; of one that a matrix made it may be the list of the ids that it holds for."""
-    said = claim.get("headline", False)
-    return claim["id"] in said if isinstance(said, list) else said
+    headline = claim.get("headline", False)
+    return claim["id"] in headline if isinstance(headline, list) else headline
 
 
 def _by_id(key, claims):
@@ -112,19 +112,19 @@ def of_section(claims: list[dict], section: str, file: Path) -> list[dict]:
     return chosen
 
 
-def full_words(study: str) -> set[str]:
+def full_values(study: str) -> set[str]:
     """All strings among the values in the study's full.yml; empty without that file."""
     file = paths.papers(study) / "full.yml"
-    return set(words(load_yaml(file))) if file.exists() else set()
+    return set(texts(load_yaml(file))) if file.exists() else set()
 
 
-def words(data):
+def texts(data):
     """Yield all strings among the values of nested lists and dicts."""
     if isinstance(data, str):
         yield data
     elif isinstance(data, (dict, list)):
         for value in data.values() if isinstance(data, dict) else data:
-            yield from words(value)
+            yield from texts(value)
 
 
 def verdicts_path(study: str) -> Path:

@@ -40,10 +40,10 @@ def plain(name: str) -> str:
         return _UNITS[name]
     unit = next((unit for unit in _UNITS if name.endswith(f"_{unit}")), "")
     parts = name.removesuffix(f"_{unit}").split("_")
-    said = " ".join(_WORDS.get(part, part) for part in parts)
+    text = " ".join(_WORDS.get(part, part) for part in parts)
     if not unit:
-        return said
-    return f"{said} {_UNITS[unit]}" if _UNITS[unit].startswith("a ") else f"{said} ({_UNITS[unit]})"
+        return text
+    return f"{text} {_UNITS[unit]}" if _UNITS[unit].startswith("a ") else f"{text} ({_UNITS[unit]})"
 
 
 def _ratio(of: dict, than: dict, known) -> str:

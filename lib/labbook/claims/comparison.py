@@ -34,7 +34,7 @@ class Comparison:
 
     arms: for each arm {(repeat, setting): value}. A setting is a tuple of (parameter, value) of the
     parameters that do not select the arm. repeats, settings: those that were measured in every arm, repeat
-    and setting; lacking: of these repeats, those without a value at one of them (of an event that did not come, say),
+    and setting; incomplete: of these repeats, those without a value at one of them (of an event that did not come, say),
     whose number is unknown. partial: further repeats that have a part of the settings, for rules by point only.
     excluded: settings that the clients limited in most of the first repeats, and for rules by sight in every
     repeat that measured them; empty where these are all, but for rules by sight.
@@ -46,7 +46,7 @@ class Comparison:
         self.arms, self.limited, self.parameters, self.rule = [], 0, parameters, rule
         self.metric, self.without, self.by_point = metric, 0, rule["name"] in BY_SIGHT
         self.of_successes = str(metric).endswith(("_ms", "_per_s"))
-        self.operations, self.failed, self.excluded, self.partial, self.lacking = 0, 0, set(), set(), set()
+        self.operations, self.failed, self.excluded, self.partial, self.incomplete = 0, 0, set(), set(), set()
         self.baseline = rule.get("baseline", {})
         self._curves = {}   # along -> curves
         self._points, self._limited = [], []    # of each arm: (repeat, setting) measured, and limited by the clients
@@ -72,7 +72,7 @@ class Comparison:
     @property
     def whole(self) -> list:
         """The repeats with a value everywhere."""
-        return [repeat for repeat in self.repeats if repeat not in self.lacking]
+        return [repeat for repeat in self.repeats if repeat not in self.incomplete]
 
     @property
     def with_points(self) -> list:
@@ -136,7 +136,7 @@ class Comparison:
     def _keep(self):
         """Choose repeats and settings. Settings are those of most of the first repeats, with a value in most of
         them; for rules by point, in any. A later repeat that has only some of them was measured for another
-        claim and would change what this one is about: it is left out. One that lacks a value counts, as lacking."""
+        claim and would change what this one is about: it is left out. One that lacks a value counts, as incomplete."""
         at = {one for one in set.intersection(*self._points) if one[1] not in self.excluded}
         repeats = sorted({repeat for repeat, _ in at})
         first = repeats[:FIRST]
@@ -149,10 +149,10 @@ class Comparison:
         self.settings = sorted((s for s in {s for _, s in paired} if sum((r, s) in paired for r in among) >= least),
                                key=str)
         self.repeats = [r for r in complete if self.settings and all((r, s) in at for s in self.settings)]
-        self.lacking = {r for r in self.repeats if not all((r, s) in paired for s in self.settings)}
+        self.incomplete = {r for r in self.repeats if not all((r, s) in paired for s in self.settings)}
         if self.by_point:
             self.repeats = [r for r in self.whole if not any(self._is_limited(r, s) for s in self.settings)]
-            self.lacking = set()
+            self.incomplete = set()
             self.partial = {repeat for repeat, _ in paired if self.all(repeat)} - set(self.repeats)
 
     def bound(self, repeat, rule: str | None = None) -> str:
@@ -187,30 +187,30 @@ class Comparison:
     def exclusions(self) -> str:
         """What the numbers exclude, in words for the end of a reason: points without a value, settings
         limited by the clients, failed operations."""
-        words = ""
+        text = ""
         if self.without:
             points = "1 point has" if self.without == 1 else f"{self.without} points have"
-            words += f"; {points} no {self.metric}"
-            words += "" if self.by_point else ": settings without it in most of the first repeats are left out"
+            text += f"; {points} no {self.metric}"
+            text += "" if self.by_point else ": settings without it in most of the first repeats are left out"
         if self.baseline:
-            words += f"; less {_said(self.baseline)}"
+            text += f"; less {_baseline_text(self.baseline)}"
         left_out = self._left_out()
         if left_out and self.by_point:
-            words += f"; points limited by the clients are left out ({left_out})"
+            text += f"; points limited by the clients are left out ({left_out})"
         elif left_out:
             points = "1 point" if left_out == 1 else f"{left_out} points"
-            words += f"; settings that the clients limited in most of the first repeats are left out ({points} limited)"
+            text += f"; settings that the clients limited in most of the first repeats are left out ({points} limited)"
         if self.failed and self.of_successes:
-            words += f"; {self.failed} of {self.operations} operations failed and are excluded"
-        return words
+            text += f"; {self.failed} of {self.operations} operations failed and are excluded"
+        return text
 
     def _left_out(self) -> int:
         """How many points that the clients limited enter no number, not even as a bound."""
         return sum(self.by_point or setting in self.excluded for limited in self._limited for _, setting in limited)
 
-    def _lacks(self, words) -> NotTestable:
+    def _lacks(self, text) -> NotTestable:
         """That points are too few: not testable where some are excluded, otherwise not run."""
-        return (NotTestable if self.limited or self.without else NotRun)(words + self.exclusions())
+        return (NotTestable if self.limited or self.without else NotRun)(text + self.exclusions())
 
     def curves(self, along) -> list[list]:
         """Curves over `along`, one for each combination of the other parameters: [(x, setting)] by rising x,
@@ -347,7 +347,7 @@ def _select(rows, wanted, source, profile, known_words):
     return [row for row in rows if all(matches(row[n], want) for n, want in wanted.items())]
 
 
-def _said(baseline) -> str:
+def _baseline_text(baseline) -> str:
     """A rule's baseline in words."""
     if "metric" in baseline:
         return baseline["metric"]

@@ -42,23 +42,23 @@ def by_median(numbers, low, high, unit, symmetric=False, bounds=(), outlying=OUT
     bounds: see labbook.claims.bounds, one a number; empty: all are exact. outlying: the looks' table.
     """
     found = interval(numbers, symmetric, outlying, bounds)
-    shown = found or _between(numbers, bounds, median_interval(numbers).level)
-    within = None if found is None else lies_within(shown.low, shown.high, low, high)
+    estimate = found or _between(numbers, bounds, median_interval(numbers).level)
+    within = None if found is None else lies_within(estimate.low, estimate.high, low, high)
     if within is not None:
-        words = (f"the whole interval lies {where(low, high, unit)}" if within else
-                 f"the claim needs a value {where(low, high, unit)}; the whole interval lies "
-                 f"{_beyond(shown, low, high)}")
+        text = (f"the whole interval lies {where(low, high, unit)}" if within else
+                f"the claim needs a value {where(low, high, unit)}; the whole interval lies "
+                f"{_beyond(estimate, low, high)}")
         by_ranks = ", by signed ranks: log ratios are taken to be symmetric" if symmetric else ""
-        return Outcome(REPLICATED if within else NOT_REPLICATED, f"{words}{by_ranks}", shown, unit)
+        return Outcome(REPLICATED if within else NOT_REPLICATED, f"{text}{by_ranks}", estimate, unit)
     reason = too_few(len(numbers)) if found is None else f"only a part of the interval lies {where(low, high, unit)}"
-    return Outcome(OPEN, reason, shown, unit, tendency(numbers, low, high, bounds),
+    return Outcome(OPEN, reason, estimate, unit, tendency(numbers, low, high, bounds),
                    look_needed(numbers, low, high, symmetric, bounds, outlying))
 
 
-def _beyond(shown, low, high) -> str:
+def _beyond(estimate, low, high) -> str:
     """On which side of the bounds an interval lies of which no part is between them."""
     return "above it" if low == -math.inf else "below it" if high == math.inf else (
-        "below these" if shown.high <= low else "above these")
+        "below these" if estimate.high <= low else "above these")
 
 
 def _between(numbers, bounds, level, inward=0) -> Interval:
@@ -73,10 +73,10 @@ def by_equality(numbers, low, high, unit, symmetric=False, bounds=()) -> Outcome
     if len(numbers) < LOOKS[0] or found.interval.low <= 1 <= found.interval.high or any(bounds):
         return found
     ends = f"{ratio_text(found.interval.low)} to {ratio_text(found.interval.high)} times"
-    words = {REPLICATED: f"a difference, {ends}, and equal within the margin: {found.reason}",
-             NOT_REPLICATED: f"different by {ends}: {found.reason}",
-             OPEN: f"different by {ends}, which may be within the margin or beyond: {found.reason}"}
-    return replace(found, reason=words[found.verdict])
+    reasons = {REPLICATED: f"a difference, {ends}, and equal within the margin: {found.reason}",
+               NOT_REPLICATED: f"different by {ends}: {found.reason}",
+               OPEN: f"different by {ends}, which may be within the margin or beyond: {found.reason}"}
+    return replace(found, reason=reasons[found.verdict])
 
 
 def drift(found: Interval | None) -> str:
@@ -107,10 +107,10 @@ def tendency(numbers, low, high, bounds=()) -> dict | None:
     return None
 
 
-def by_sight(seen, said, rate, reason, tries="repeats", in_repeat=1) -> Outcome:
+def by_sight(seen, claimed, rate, reason, tries="repeats", in_repeat=1) -> Outcome:
     """Whether something occurs, by the tries in which it was seen, a truth value a try.
 
-    said: whether the claim says that it occurs in some tries, or in none. What was seen once occurs:
+    claimed: whether the claim says that it occurs in some tries, or in none. What was seen once occurs:
     that is no matter of chance. Without it, the claim is decided once so many tries would have
     shown with 95 % what occurs in a share `rate` of them. All tries before were without it as well, so
     looking after each costs no error. tries: what they are, "repeats" or points; in_repeat: how many
@@ -118,8 +118,8 @@ def by_sight(seen, said, rate, reason, tries="repeats", in_repeat=1) -> Outcome:
     """
     n, k, unit = len(seen), sum(seen), f"of all {tries}"
     if k:
-        return Outcome(REPLICATED if said else NOT_REPLICATED, reason, share_interval(k, n), unit)
-    verdict = NOT_REPLICATED if said else REPLICATED
+        return Outcome(REPLICATED if claimed else NOT_REPLICATED, reason, share_interval(k, n), unit)
+    verdict = NOT_REPLICATED if claimed else REPLICATED
     share = Interval(0.0, 0.0, 1 - (1 - LEVEL)**(1 / n), LEVEL, n)
     if share.high <= rate:
         return Outcome(verdict, f"{reason}; what occurs in a share {rate:g} {unit} or more would have been "

@@ -179,7 +179,7 @@ def _numbers(compared, number, among, rule=None) -> tuple[list[float], list[str]
     each, lost = {}, None
     for repeat in among:
         try:
-            each[repeat] = NO_NUMBER if repeat in compared.lacking else number(repeat)
+            each[repeat] = NO_NUMBER if repeat in compared.incomplete else number(repeat)
         except NotAbove0 as why:
             each[repeat], lost = NO_NUMBER, why
     known = [one for one in each.values() if one not in (None, NO_NUMBER)]
@@ -203,11 +203,11 @@ def _decide_equality(rule, compared):
 def _with_bounds(found, bounds):
     """The outcome, and in its reason how many repeats are bounds. NotTestable where all of several are, and
     neither they nor more of them would decide."""
-    said = bounds_words(bounds, f"{found.interval.value:.3g} {found.unit}".rstrip())
+    bounds_text = bounds_words(bounds, f"{found.interval.value:.3g} {found.unit}".rstrip())
     undecided = found.verdict == OPEN and not found.tendency and not found.repeats_needed
     if len(bounds) > 1 and all(bounds) and undecided:
-        raise NotTestable(f"{said}, which does not decide")
-    return replace(found, reason=f"{said}; {found.reason}") if said else found
+        raise NotTestable(f"{bounds_text}, which does not decide")
+    return replace(found, reason=f"{bounds_text}; {found.reason}") if bounds_text else found
 
 
 def _decide_all(rule, compared):
@@ -218,9 +218,9 @@ def _decide_all(rule, compared):
         return _no_whole_repeat(rule, compared, "every one", wanted)
     outside, points = [not low <= one <= high for one in worst.values()], _points(compared, worst)
     tries = [not low <= one <= high for one in points] if by_point(rule) else outside
-    said = f"every one of {len(tries)} points" if by_point(rule) else "every point"
+    subject = f"every one of {len(tries)} points" if by_point(rule) else "every point"
     reason = (f"{sum(outside)} of {len(worst)} repeats had a point that is not {wanted}" if any(outside)
-              else f"{said} in {repeats(len(worst))} is {wanted}")
+              else f"{subject} in {repeats(len(worst))} is {wanted}")
     found = by_sight(tries, False, rule.get("rate", RATE), reason, *_tries(rule, tries, worst))
     return replace(found, interval=median_interval(worst.values()), unit=unit)
 

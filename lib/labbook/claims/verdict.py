@@ -145,8 +145,8 @@ def _finite(value) -> float | None:
 def _check_metric(claim, rows, parameters, file):
     """A run that left out all points of a claim may lack its metric: then the claim was not run."""
     where = claim["rule"].get("where") or {}
-    asked = any(all(matches(row.get(name), want) for name, want in where.items()) for row in rows)
-    if not asked or any(isinstance(row.get(claim["metric"]), Real) for row in rows):
+    has_points = any(all(matches(row.get(name), want) for name, want in where.items()) for row in rows)
+    if not has_points or any(isinstance(row.get(claim["metric"]), Real) for row in rows):
         return
     own = {"point", *parameters, "repeat", "block", "order", "stale"}
     known = sorted({name for row in rows for name, value in row.items()

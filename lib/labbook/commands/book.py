@@ -16,20 +16,20 @@ def run(given) -> int:
     from labbook.pipeline.running import run
 
     _check_asking(given)
-    asked = run.Asked(
+    options = run.Options(
         given.profile, tuple(map(tuple, given.given)), given.environment, given.force,
         given.remeasure, _published(), given.seconds and time.time() + given.seconds,
         (given.claims or "all") if given.until_decided else None)
     if given.fleet or given.cluster:
-        return _run_fleet(given, asked)
+        return _run_fleet(given, options)
     if given.dry_run:
         from labbook.pipeline.running.plan import plan
 
-        return plan(given.studies, asked, given.verbose)
-    return run.run(given.studies, asked)
+        return plan(given.studies, options, given.verbose)
+    return run.run(given.studies, options)
 
 
-def _run_fleet(given, asked) -> int:
+def _run_fleet(given, options) -> int:
     from labbook.pipeline.fleet import run
 
     if given.fleet and given.cluster:
@@ -40,8 +40,8 @@ def _run_fleet(given, asked) -> int:
     if given.dry_run:
         from labbook.pipeline.fleet.plan import plan
 
-        return plan(given.studies, asked, given.fleet)
-    return run.run_fleet(given.studies, asked, given.fleet, given.cluster)
+        return plan(given.studies, options, given.fleet)
+    return run.run_fleet(given.studies, options, given.fleet, given.cluster)
 
 
 def _check_asking(given) -> None:
@@ -62,9 +62,9 @@ def book(given) -> int:
 
     code = 0
     if given.pdf:
-        pdf.program()       # what is missing is said before any page is made
+        pdf.program()       # what is missing is named before any page is made
     if given.published:
-        code = run.run([], run.Asked(published=True))
+        code = run.run([], run.Options(published=True))
         if code > 1:
             return code
     first_page = build.build()
@@ -90,8 +90,8 @@ def status(given) -> int:
     for row in rows:
         if given.verbose and row["board"]:
             print(f"\n{row['study']}: " + "\n  ".join(asking.lines(row["board"])))
-        if given.verbose and (words := status.lab_time_words(row)):
-            print(f"{row['study']}: {words}")
+        if given.verbose and (text := status.lab_time_words(row)):
+            print(f"{row['study']}: {text}")
         if row["error"]:
             print(f"\n{row['study']}: {in_words(row['error']['name'], row['error']['message'])}\n"
                   f"  log: {row['error']['log']}")
@@ -130,7 +130,7 @@ def claims(given) -> int:
 
     found = [one for study in notebooks.selected([*given.studies, *given.study])
              for one in outcomes.of_study(study)]
-    found = [one for one in found if _asked(one, given)]
+    found = [one for one in found if _is_wanted(one, given)]
     if given.json:
         print(json.dumps(found, indent=1, ensure_ascii=False))
     elif given.verbose or given.studies or given.study or given.verdict or given.owner or given.headline:
@@ -140,7 +140,7 @@ def claims(given) -> int:
     return 0
 
 
-def _asked(one, given) -> bool:
+def _is_wanted(one, given) -> bool:
     """Whether a claim passes the filters."""
     return ((not given.verdict or (one["verdict"] or "not judged yet") in given.verdict)
             and (not given.owner or one["owner"] == given.owner)

@@ -119,7 +119,7 @@ def ssh(given) -> int:
     from labbook.lab import Lab
 
     lab, host = _find_host(Lab.list(), given.host)
-    os.execvp("ssh", ["ssh", "-F", str(lab.ssh_config), host, *given.words])
+    os.execvp("ssh", ["ssh", "-F", str(lab.ssh_config), host, *given.remote_command])
 
 
 def _find_host(labs, name: str):
@@ -129,7 +129,7 @@ def _find_host(labs, name: str):
     if not labs:
         raise LabError("no lab is up", remedy="labbook up STUDY brings one up")
     wanted_lab, _, host = name.rpartition("/")
-    found = kept_first([lab for lab in labs if host in lab.hosts and wanted_lab in ("", lab.id, lab.study)])
+    found = prefer_kept([lab for lab in labs if host in lab.hosts and wanted_lab in ("", lab.id, lab.study)])
     if len(found) == 1:
         return found[0], host
     every = [f"{lab.id}/{h}" for lab in (found or labs) for h in lab.hosts
@@ -138,13 +138,13 @@ def _find_host(labs, name: str):
     raise InputError(problem, key=name, allowed=every)
 
 
-def kept_first(labs: list) -> list:
-    """As own_first, and of these those that `labbook up` keeps if there are any."""
-    found = own_first(labs)
+def prefer_kept(labs: list) -> list:
+    """As prefer_own, and of these those that `labbook up` keeps if there are any."""
+    found = prefer_own(labs)
     return [lab for lab in found if lab.keep] or found
 
 
-def own_first(labs: list) -> list:
+def prefer_own(labs: list) -> list:
     """Those that this checkout brought up if there are any, otherwise all."""
     return _own(labs) or labs
 
@@ -211,7 +211,7 @@ def _to_take_down(labs, name):
     if name is None:
         found = _own([lab for lab in labs if lab.keep])
     else:
-        found = own_first([lab for lab in labs if name in (lab.id, lab.study)])
+        found = prefer_own([lab for lab in labs if name in (lab.id, lab.study)])
     if len(found) == 1:
         return found[0]
     if name is None and not found:

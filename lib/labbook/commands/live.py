@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from threading import Lock
 
 from labbook.checks import did_you_mean
-from labbook.commands.lab import kept_first
+from labbook.commands.lab import prefer_kept
 from labbook.errors import InputError, LabError
 
 ROUTERS = "router-"     # hosts that a local lab has between its sites, beside those of lab.yml
@@ -17,15 +17,15 @@ SIGNALLED = 128         # and more: exit codes of what a signal ended
 
 def execute(given) -> int:
     """Run a command on the hosts that a pattern fits, at the same time; the highest exit code."""
-    if not given.words:
+    if not given.remote_command:
         raise InputError("no command to run", key="exec", allowed="labbook exec 'db*' uptime")
     lab = _lab(given.lab)
     hosts = fitting(lab, given.pattern)
     alone, wide = Lock(), max(map(len, hosts))
 
     def on(host):
-        process = subprocess.Popen(["ssh", "-F", str(lab.ssh_config), host, *given.words], stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(["ssh", "-F", str(lab.ssh_config), host, *given.remote_command],
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         for line in process.stdout:
             with alone:
                 print(f"{host:<{wide}}  {line.decode(errors='replace').rstrip()}", flush=True)
@@ -112,11 +112,11 @@ def _held_link(given):
 
 def in_words(one) -> str:
     """A link as it is asked for."""
-    asked = one.asked
-    parts = [text.format(asked[name] * scale) for name, text, scale in (
+    settings = one.asked
+    parts = [text.format(settings[name] * scale) for name, text, scale in (
         ("rtt_ms", "round trip {:g} ms", 1), ("jitter_ms", "± {:g} ms", 1), ("loss", "{:g} % lost each way", 100),
-        ("rate_mbit", "{:g} Mbit/s each way", 1)) if asked[name]]
-    return f"{one.site_a}-{one.site_b}: {'cut; ' * asked['cut']}{', '.join(parts) or 'not shaped'}"
+        ("rate_mbit", "{:g} Mbit/s each way", 1)) if settings[name]]
+    return f"{one.site_a}-{one.site_b}: {'cut; ' * settings['cut']}{', '.join(parts) or 'not shaped'}"
 
 
 def measured_words(found: dict) -> str:
@@ -174,12 +174,12 @@ def _lab(name: str | None):
 def chosen(labs: list, name: str | None):
     if not labs:
         raise LabError("no lab is up", remedy="labbook up STUDY brings one up")
-    found = kept_first([lab for lab in labs if name in (None, lab.id, lab.study)])
+    found = prefer_kept([lab for lab in labs if name in (None, lab.id, lab.study)])
     if len(found) == 1:
         return found[0]
-    words = [f"{lab.id} ({lab.study})" for lab in found or labs]
+    known = [f"{lab.id} ({lab.study})" for lab in found or labs]
     raise InputError("more than one lab is up: choose one" if found else f"no such lab is up: {name}",
-                     key="--lab", allowed=words)
+                     key="--lab", allowed=known)
 
 
 def _say(text: str) -> None:

@@ -28,8 +28,8 @@ def inline(svg: bytes, alt: str, style: str, colours: dict[str, str], titles: di
     for name in ("width", "height"):
         root.attrib.pop(name, None)
     for group in root.iter(f"{{{SVG}}}g"):
-        if words := titles.get(group.get("id")):
-            _entitle(group, words)
+        if texts := titles.get(group.get("id")):
+            _entitle(group, texts)
     for part in [*root.findall(f"{{{SVG}}}metadata"), *root.findall(f"{{{SVG}}}defs[{{{SVG}}}style]")]:
         root.remove(part)       # a style would be the whole page's
     _own_ids(root, "f" + sha256(svg).hexdigest()[:10] + "-")
@@ -40,11 +40,11 @@ def inline(svg: bytes, alt: str, style: str, colours: dict[str, str], titles: di
     return _as_html(root)
 
 
-def _entitle(group, words) -> None:
-    """Give each mark of a group its words; none of them where matplotlib drew another number."""
+def _entitle(group, texts) -> None:
+    """Give each mark of a group its text; none of them where matplotlib drew another number."""
     marks = [one for part in group if part.tag != _DEFINITIONS for one in part.iter() if one.tag in _MARKS]
-    if len(marks) == len(words):
-        for mark, text in zip(marks, words):
+    if len(marks) == len(texts):
+        for mark, text in zip(marks, texts):
             ElementTree.SubElement(mark, f"{{{SVG}}}title").text = text
 
 

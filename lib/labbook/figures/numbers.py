@@ -40,9 +40,9 @@ def in_order(values, parameter="") -> list:
 
 
 def quantity(label: str) -> tuple[str, str]:
-    """Split an axis label at its last comma into words and unit: `round trip, ms`."""
-    words, comma, unit = label.rpartition(", ")
-    return (words, unit) if comma else (label, "")
+    """Split an axis label at its last comma into its text and unit: `round trip, ms`."""
+    text, comma, unit = label.rpartition(", ")
+    return (text, unit) if comma else (label, "")
 
 
 def amount(value: float, unit: str) -> str:

@@ -58,9 +58,9 @@ def line_chart(summary: pd.DataFrame, *, x: str, hue: str, metric: str, x_label:
 
 def _few(found, x, x_label, **given) -> Picture:
     """A dot chart with a row for each value of x, since a line through two points shows no shape."""
-    words, unit = quantity(x_label)
+    what, unit = quantity(x_label)
     rows = found.sort_values(x, kind="stable")
-    return dot_chart(rows.assign(**{x: [f"{value:g} {unit or words}" for value in rows[x]]}), y=x, **given)
+    return dot_chart(rows.assign(**{x: [f"{value:g} {unit or what}" for value in rows[x]]}), y=x, **given)
 
 
 def panels_of(summary, col):
@@ -133,12 +133,12 @@ def legend(figure, title, hue, colours, rows, more=()):
 
 
 def caption(what, summary) -> str:
-    words = f"{what}."
+    text = f"{what}."
     limited = int(client_limited(summary).sum())
     if limited:
-        words += (f" {plural(limited, 'measurement')} of {len(summary)} limited by the clients:"
-                  " drawn hollow; a rule takes them as bounds, or leaves them out.")
-    return words
+        text += (f" {plural(limited, 'measurement')} of {len(summary)} limited by the clients:"
+                 " drawn hollow; a rule takes them as bounds, or leaves them out.")
+    return text
 
 
 def alt(title, medians, hue, x, x_label, label) -> str:
@@ -173,8 +173,8 @@ def dot_chart(summary: pd.DataFrame, *, y: str, hue: str, col: str | None = None
     spread = over_repeats(summary, [y, hue] + [col] * bool(col), metric)
     limited = int(client_limited(summary).sum())
     more = f" {limited} of {len(summary)} limited by the clients: hollow." if limited else ""
-    words = band_words(spread).replace("line: ", "dots: the repeats; line: ").replace("band", "bar")
-    return Picture(tuple(panels), f"{label[0].upper()}{label[1:]}; {words}.{more}")
+    bands = band_words(spread).replace("line: ", "dots: the repeats; line: ").replace("band", "bar")
+    return Picture(tuple(panels), f"{label[0].upper()}{label[1:]}; {bands}.{more}")
 
 
 def _dot_panel(rows, title, y, hue, metric, label, shared):

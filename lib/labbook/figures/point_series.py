@@ -137,8 +137,8 @@ def _lines(title, unit, lines, styles, limits):
         axes.stairs(values, edges, baseline=None, color=colour, linestyle=dash, linewidth=1.4)
     axes.set_ylim(0, 1.08 * max(values.max() for _, values in lines.values()) or 1)
     head(figure, title, [Line2D([], [], color=styles[name][0], linestyle=styles[name][1], label=name) for name in lines])
-    said = "; ".join(f"{name} at most {values.max():.3g}" for name, (_, values) in lines.items())
-    return panel(figure, f"{title}, {unit}, over time: {said}.")
+    summary = "; ".join(f"{name} at most {values.max():.3g}" for name, (_, values) in lines.items())
+    return panel(figure, f"{title}, {unit}, over time: {summary}.")
 
 
 def _operations(ends, ok, limits):
@@ -158,16 +158,16 @@ def _operations(ends, ok, limits):
 
 def _machine(rows, limits):
     figure, axes = _axes(limits, "cores")
-    kinds = [(name, words, PALETTE[i]) for i, (name, words) in enumerate(OF_MACHINE) if name in rows and rows[name].notna().any()]
+    kinds = [(name, label, PALETTE[i]) for i, (name, label) in enumerate(OF_MACHINE) if name in rows and rows[name].notna().any()]
     below = np.zeros(len(rows))
     for name, _, colour in kinds:
         above = below + rows[name].fillna(0).to_numpy()
         axes.stairs(above, _edges(rows), baseline=below, color=colour, fill=True, alpha=0.7, linewidth=0)
         below = above
     axes.set_ylim(bottom=0)
-    head(figure, "the whole machine", [Line2D([], [], color=colour, label=words) for _, words, colour in kinds])
-    said = ", ".join(f"{words} {_mean(rows, name):.2f}" for name, words, _ in kinds)
-    return panel(figure, f"Cores of the machine by what they did, over time; on average {said}.")
+    head(figure, "the whole machine", [Line2D([], [], color=colour, label=label) for _, label, colour in kinds])
+    summary = ", ".join(f"{label} {_mean(rows, name):.2f}" for name, label, _ in kinds)
+    return panel(figure, f"Cores of the machine by what they did, over time; on average {summary}.")
 
 
 def _mean(rows, column) -> float:
@@ -182,7 +182,7 @@ def _table(hosts, names) -> Table:
 
 
 def _cells(name, rows) -> tuple[str, ...]:
-    def told(column, text, work):
+    def cell(column, text, work):
         return text.format(work(column)) if column in rows and rows[column].notna().any() else ""
 
     def total(columns):
@@ -190,8 +190,8 @@ def _cells(name, rows) -> tuple[str, ...]:
         return f"{(values * np.diff(edges)).sum() / 1e6:.1f}" if len(values) else ""
 
     cpu = _mean(rows, "cpu_cores") if "cpu_cores" in rows and rows.cpu_cores.notna().any() else 0
-    return (name, told("cpu_cores", "{:.3f}", lambda one: _mean(rows, one)), told("cpu_cores", "{:.2f}", lambda one: rows[one].max()),
-            told("system_cores", "{:.0%}", lambda one: _mean(rows, one) / cpu) if cpu else "",
-            *(told(f"pressure_{what}", "{:.1%}", lambda one: _mean(rows, one)) for what in ("cpu", "io")),
-            told("memory_bytes", "{:.0f}", lambda one: rows[one].max() / 1e6),
+    return (name, cell("cpu_cores", "{:.3f}", lambda one: _mean(rows, one)), cell("cpu_cores", "{:.2f}", lambda one: rows[one].max()),
+            cell("system_cores", "{:.0%}", lambda one: _mean(rows, one) / cpu) if cpu else "",
+            *(cell(f"pressure_{what}", "{:.1%}", lambda one: _mean(rows, one)) for what in ("cpu", "io")),
+            cell("memory_bytes", "{:.0f}", lambda one: rows[one].max() / 1e6),
             *(total([one]) for one in ("read_bytes_per_s", "written_bytes_per_s", "rx_bytes_per_s_", "tx_bytes_per_s_")))

@@ -83,8 +83,8 @@ def says_run(draw):
     @wraps(draw)
     def drawn(*args, **named):
         made = draw(*args, **named)
-        words = run_words(signature(draw).bind(*args, **named).arguments["summary"])
-        return replace(made, caption=f"{made.caption} {words}.") if words and getattr(made, "caption", "") else made
+        text = run_words(signature(draw).bind(*args, **named).arguments["summary"])
+        return replace(made, caption=f"{made.caption} {text}.") if text and getattr(made, "caption", "") else made
 
     return drawn
 

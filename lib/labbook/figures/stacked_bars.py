@@ -53,15 +53,15 @@ def _bars(rows, y, parts, label, title, most):
     axes = figure.add_subplot()
     texts, unit = [], quantity(label)[1]
     for at, value in enumerate(lines):
-        of_line, left, words = rows[rows[y] == value], 0.0, []
+        of_line, left, entries = rows[rows[y] == value], 0.0, []
         for colour, (part, called) in zip(PALETTE, parts.items()):
             width = over_repeats(of_line, [y], part)["median"].iloc[0]
             axes.barh(at, width, left=left, height=0.62, color=colour, alpha=0.75, linewidth=0)
             left += width
-            words.append(f"{called} {amount(width, unit)}")
+            entries.append(f"{called} {amount(width, unit)}")
         marks = axes.scatter(of_line["whole"], [at] * len(of_line), s=22, color=INK, edgecolor=PAPER, zorder=4)
         entitle(marks, [f"{name(value, y)}: {amount(whole, unit)}" for whole in of_line["whole"]])
-        texts.append(f"{name(value, y)}: {', '.join(words)}")
+        texts.append(f"{name(value, y)}: {', '.join(entries)}")
     axes.set_yticks(range(len(lines)), [name(value, y) for value in lines])
     axes.set(ylim=(len(lines) - 0.5, -0.5), xlim=(0, most or 1), xlabel=label)
     axes.tick_params(length=0)

@@ -284,17 +284,17 @@ def _evidence_cell(found) -> str:
     worked = found["works"].astype(float) == 1
     chosen = found if worked.all() else found[~worked]
     seen = list(dict.fromkeys(chosen["evidence"].astype(str)))
-    words = seen[-1] if worked.all() else "; ".join(seen)
+    evidence = seen[-1] if worked.all() else "; ".join(seen)
     verdict = "works" if worked.all() else "fails" if not worked.any() else "fails at times"
-    return f"{verdict}, {int(worked.sum())} of {len(found)}: {words}"
+    return f"{verdict}, {int(worked.sum())} of {len(found)}: {evidence}"
 
 
 @says_run
 def ratios(summary: pd.DataFrame, metric: str, rows) -> Table:
     """Table of ratios. `rows`: (text, of, than, where), each a ratio of the metric between two
     arms, paired by repeat."""
-    body = tuple((words, times(summary, metric, of, than, **where))
-                 for words, of, than, where in rows)
+    body = tuple((text, times(summary, metric, of, than, **where))
+                 for text, of, than, where in rows)
     return Table(("Compared", "Ratio"), body, label="what makes how much of a difference",
                  caption="Ratio: median of the repeats' ratios, and its interval.")
 

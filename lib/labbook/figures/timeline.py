@@ -73,7 +73,7 @@ def _panel(point, title, events, shared):
     good, bad = (_rates(point, metric) for metric in MEASURES[:2])
     width = float(point["bin_s"])
     edges = width * np.arange(len(good) + 1)
-    happened = [(float(point[m]), words) for m, words in events.items()
+    happened = [(float(point[m]), label) for m, label in events.items()
                 if m in point and point[m] is not None and not math.isnan(point[m])]
     since, outage = float(point["outage_from_s"]), float(point["outage_s"])
     axes.axvspan(since, since + outage, color=GAP, linewidth=0, zorder=0)
@@ -81,8 +81,8 @@ def _panel(point, title, events, shared):
     axes.stairs(good, edges, color=GOOD, linewidth=1.5)
     if bad.any():
         axes.stairs(bad, edges, color=BAD, fill=True, alpha=0.75, linewidth=0)
-    for level, (at, words) in enumerate(sorted(happened)):
-        _mark(axes, at, words, level, late=at > 0.7 * shared["seconds"])
+    for level, (at, label) in enumerate(sorted(happened)):
+        _mark(axes, at, label, level, late=at > 0.7 * shared["seconds"])
     axes.set(xlim=(0, shared["seconds"]), ylim=(0, shared["top"]), xlabel="time, s",
              ylabel=f"{shared['calls']} a second")
     axes.tick_params(length=0)
@@ -91,10 +91,10 @@ def _panel(point, title, events, shared):
     return panel(figure, _alt(title, point, happened, shared["calls"]))
 
 
-def _mark(axes, at, words, level, late):
+def _mark(axes, at, label, level, late):
     """Draw an event's line and label; labels of later events stand lower, so that none overlap."""
     axes.axvline(at, color=INK, linewidth=1, linestyle=(0, (3, 2)))
-    axes.annotate(words, (at, 1), (-3 if late else 3, -3 - 11 * level), fontsize=8.5, color=INK,
+    axes.annotate(label, (at, 1), (-3 if late else 3, -3 - 11 * level), fontsize=8.5, color=INK,
                   xycoords=("data", "axes fraction"), textcoords="offset points", va="top",
                   ha="right" if late else "left", in_layout=False,
                   path_effects=[withStroke(linewidth=2.5, foreground=PAPER)])
@@ -108,7 +108,7 @@ def _keys(calls, failed):
 
 def _alt(title, point, happened, calls) -> str:
     good, bad = (int(np.sum(point[metric])) for metric in MEASURES[:2])
-    parts = [f"{words} at {number(at)} s" for at, words in sorted(happened)]
+    parts = [f"{label} at {number(at)} s" for at, label in sorted(happened)]
     parts += [f"no success for {number(point['outage_s'])} s from {number(point['outage_from_s'])} s",
              f"{good} {calls} came out and {bad} failed in {number(_length(point))} s"]
     return f"Chart through time, {title}: {calls} a second. " + "; ".join(parts) + "."

@@ -35,7 +35,7 @@ class Capture:
     def __init__(self, lab, host: str, file: Path, *, link: str | None = None, expression: str = ""):
         self.host, self.file, self.packets, self.interface = lab.host(host), Path(file), None, None
         self.expression = expression_of(lab, self.host, link, expression)
-        self._given, self._said, self._began, self._out = expression, b"", threading.Event(), None
+        self._given, self._stderr, self._began, self._out = expression, b"", threading.Event(), None
         self._unwritten = None
 
     def __enter__(self):
@@ -65,12 +65,12 @@ class Capture:
         self._channel.shutdown_write()
         for thread in self._threads:
             thread.join(END_SECONDS)
-        found = COUNTED.search(self._words())
+        found = COUNTED.search(self._messages())
         self._close()
         if self._unwritten:
             raise disk_error(self.file, self._unwritten)
         if found is None:
-            raise LabError(f"{self.host.name}: tcpdump ended early: {self._words().strip()[-500:]}")
+            raise LabError(f"{self.host.name}: tcpdump ended early: {self._messages().strip()[-500:]}")
         self.packets = int(found[1])
 
     def wait(self, seconds: float | None = None) -> bool:
@@ -88,14 +88,14 @@ class Capture:
 
     def _listen(self):
         while part := self._channel.recv_stderr(CHUNK):
-            self._said += part
-            if found := LISTENING.search(self._words()):
+            self._stderr += part
+            if found := LISTENING.search(self._messages()):
                 self.interface = found[1]
                 self._began.set()
         self._began.set()
 
-    def _words(self) -> str:
-        return self._said.decode(errors="replace")
+    def _messages(self) -> str:
+        return self._stderr.decode(errors="replace")
 
     def _close(self):
         self._channel.close()
@@ -103,13 +103,14 @@ class Capture:
             self._out.close()
 
     def _problem(self):
-        words = self._words()
-        if "labbook-no-tcpdump" in words:
+        messages = self._messages()
+        if "labbook-no-tcpdump" in messages:
             return LabError(f"{self.host.name} has no tcpdump", remedy="Install it: apt-get install tcpdump"
                             + (" there" if self.host.is_remote else "; local hosts have this machine's programs"))
-        if self._given and ("syntax" in words or "expression" in words):
-            return InputError(words.strip().splitlines()[-1], key="filter", allowed="an expression of pcap-filter(7)")
-        return LabError(f"{self.host.name}: tcpdump did not start: {words.strip()[-500:] or 'it said nothing'}")
+        if self._given and ("syntax" in messages or "expression" in messages):
+            return InputError(messages.strip().splitlines()[-1], key="filter",
+                              allowed="an expression of pcap-filter(7)")
+        return LabError(f"{self.host.name}: tcpdump did not start: {messages.strip()[-500:] or 'it said nothing'}")
 
 
 def expression_of(lab, host, link: str | None, expression: str) -> str:

@@ -22,7 +22,7 @@ class Overdue(OSError):
 
 
 def run(*command, input: str = "", seconds: float = SECONDS, name: str = "") -> str:
-    """Output of a command; OSError with what it said when it fails, Overdue when its time is up.
+    """Output of a command; OSError with what it printed when it fails, Overdue when its time is up.
 
     `name` stands for the command in messages.
     """
@@ -120,20 +120,20 @@ def _some(action, items, seconds):
 
 
 def _messages(read, count, seconds):
-    """What the child said of each item (None: done), and why it said no more."""
-    said = b""
-    while said.count(b"\n") < count:
+    """The child's message about each item (None: done), and why no more came."""
+    data = b""
+    while data.count(b"\n") < count:
         if not select.select([read], (), (), seconds)[0]:
-            return _lines(said), f"did not end within {seconds:g} s"
+            return _lines(data), f"did not end within {seconds:g} s"
         new = os.read(read, 65536)
         if not new:
-            return _lines(said), "the process that was at it ended"
-        said += new
-    return _lines(said), ""
+            return _lines(data), "the process that was at it ended"
+        data += new
+    return _lines(data), ""
 
 
-def _lines(said):
-    return [json.loads(line) for line in said.split(b"\n")[:-1]]
+def _lines(data):
+    return [json.loads(line) for line in data.split(b"\n")[:-1]]
 
 
 def _work(action, items, write):

@@ -37,16 +37,16 @@ class Missing(Exception):
 
 def _run(command: str) -> str:
     """Output of a command; Missing, with the package to install, when it fails or is not there."""
-    words = shlex.split(command)
+    arguments = shlex.split(command)
     try:
-        return deadline.run(*words, seconds=SECONDS, name=command)
+        return deadline.run(*arguments, seconds=SECONDS, name=command)
     except FileNotFoundError:
-        raise Missing(f"no command {words[0]}", _install(words[0])) from None
+        raise Missing(f"no command {arguments[0]}", _install(arguments[0])) from None
     except OSError as error:
-        said = str(error).removeprefix(f"{command}: ")
+        reason = str(error).removeprefix(f"{command}: ")
     absent = next((command for command in PACKAGE_OF
-                   if f"{command}: not found" in said or f"execute {command}:" in said), None)
-    raise Missing(said[-300:] or f"`{command}` failed", _install(absent) if absent else "")
+                   if f"{command}: not found" in reason or f"execute {command}:" in reason), None)
+    raise Missing(reason[-300:] or f"`{command}` failed", _install(absent) if absent else "")
 
 
 PACKAGE_OF = {"unshare": "util-linux", "losetup": "mount", "mount": "mount",

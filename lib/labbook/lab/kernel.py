@@ -88,10 +88,10 @@ def command(pid: int | str) -> str:
     """The command of a process, shortened; "ended" when there is none."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
-            words = file.read().replace(b"\0", b" ").decode(errors="replace").split()
+            arguments = file.read().replace(b"\0", b" ").decode(errors="replace").split()
     except OSError:
-        words = []
-    line = " ".join(words) or "ended"
+        arguments = []
+    line = " ".join(arguments) or "ended"
     return line if len(line) <= 80 else f"{line[:77]}..."
 
 

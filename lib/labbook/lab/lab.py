@@ -207,9 +207,9 @@ class Lab:
 
     def broken_disks(self) -> Sequence[str]:
         """One sentence for each modelled disk that has ended, or at which requests failed."""
-        said = ((host, self._broken(host)) for host in self.hosts.values()
-                if "model" in host.limits.get("disk", {}))
-        return [f"the modelled disk of {host.name} {problem}" for host, problem in said if problem]
+        problems = ((host, self._broken(host)) for host in self.hosts.values()
+                    if "model" in host.limits.get("disk", {}))
+        return [f"the modelled disk of {host.name} {problem}" for host, problem in problems if problem]
 
     def _broken(self, host) -> str:
         try:

@@ -38,7 +38,7 @@ def alone(name: str, seconds: float, what: str, folder: Path | None = None):
 
 
 def holder(path: Path) -> str:
-    """`process PID (what it does)`, as far as the lock's file tells."""
+    """`process PID (what it does)`, as far as the lock's file says."""
     try:
         return f"process {path.read_text()}".strip()
     except OSError:

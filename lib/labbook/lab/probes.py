@@ -75,8 +75,8 @@ def _as_root(names) -> dict[str, Finding]:
         _, output, complaint = deadline.to_its_end(command, "", SECONDS)
         return {fields["name"]: Finding(**fields) for fields in json.loads(output)}
     except (OSError, ValueError) as error:
-        said = str(error) if not isinstance(error, ValueError) else complaint.strip()[-300:]
-        return {name: Finding("", name, False, "", f"not tried: {said}", ROOT_REMEDY) for name in names}
+        reason = str(error) if not isinstance(error, ValueError) else complaint.strip()[-300:]
+        return {name: Finding("", name, False, "", f"not tried: {reason}", ROOT_REMEDY) for name in names}
 
 
 def _try(name) -> Finding:

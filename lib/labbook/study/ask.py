@@ -91,9 +91,10 @@ def whole_repeats(experiment, entry: dict, rows: list[dict]) -> set:
     measured on one machine."""
     there = {row["point"] for row in rows}
     repeats = {row["repeat"] for row in rows}
-    lacking = {point.repeat for point in experiment.planned(max(repeats, default=0))
-               if point.key not in there and needs(entry, point)}
-    return {one for one in repeats - lacking if not experiment.study.run.fleet or _of_one_machine(experiment, entry, one)}
+    incomplete = {point.repeat for point in experiment.planned(max(repeats, default=0))
+                  if point.key not in there and needs(entry, point)}
+    return {one for one in repeats - incomplete
+            if not experiment.study.run.fleet or _of_one_machine(experiment, entry, one)}
 
 
 def _of_one_machine(experiment, entry, repeat: int) -> bool:

@@ -15,17 +15,17 @@ def of_repeats(study, experiment) -> dict:
     experiment's places, the points of one repeat."""
     places, index = experiment.places(), _index(experiment)
     recorded, done = [[] for _ in places], [0] * len(places)
-    records, lacking = study.records(experiment.name), set()
+    records, unmeasured = study.records(experiment.name), set()
     there = records.keys()
     for point in experiment.planned(MOST_REPEATS) if there else ():
         place = index.get(json.dumps(point.params))
-        if place is None or place in lacking:
+        if place is None or place in unmeasured:
             continue
         meta = records.meta(point.key) if point.key in there else None
         if meta:
             recorded[place].append(meta)
         if meta is None or not study.run.is_valid(meta):
-            lacking.add(place)
+            unmeasured.add(place)
         else:
             done[place] += 1
     setup_s, point_s, guessed = _durations(study, experiment, recorded, index)
@@ -166,11 +166,12 @@ def left(study, experiment, points: list) -> dict:
     no claim reads."""
     records = study.records(experiment.name)
     metas = [records.meta(point.key) for point in points]
-    lacking = sum(meta is None or not study.run.is_valid(meta) for meta in metas)
+    unmeasured = sum(meta is None or not study.run.is_valid(meta) for meta in metas)
     took = [meta["took_s"] for meta in metas if meta and meta.get("took_s") is not None]
     if not took:
         index = _index(experiment)
         setup_s, point_s, _ = _durations(study, experiment, [[] for _ in index], index)
         settings = {json.dumps(point.setup) for point in experiment.places()}
         took = [one + setup_s * len(settings) / len(point_s) for one in point_s or ()]
-    return {"left": lacking, "declared": len(points), "seconds": statistics.fmean(took) * lacking if took else None}
+    return {"left": unmeasured, "declared": len(points),
+            "seconds": statistics.fmean(took) * unmeasured if took else None}

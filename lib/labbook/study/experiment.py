@@ -45,15 +45,15 @@ def grid(name: str, setup: dict, vary: dict, repeats: int, leave_out=None, paire
             drawn = random.Random(seed).sample(inner, len(inner))
             points += [Point(name, setting, given, repeat, block, order, seed, arms)
                        for order, given in enumerate(drawn, 1)]
-    return points if leave_out is None else [kept for p in points for kept in _kept(p, leave_out)]
+    return points if leave_out is None else [left for p in points for left in _without(p, leave_out)]
 
 
-def _kept(point: Point, leave_out) -> list[Point]:
+def _without(point: Point, leave_out) -> list[Point]:
     """The point with the arms that are not left out, or no point."""
     if not point.paired:
         return [] if leave_out(point) else [point]
-    kept = [value for value in point.arm_values if not leave_out(point.of(value))]
-    return [replace(point, paired=dict.fromkeys(point.paired, kept))] if kept else []
+    values = [value for value in point.arm_values if not leave_out(point.of(value))]
+    return [replace(point, paired=dict.fromkeys(point.paired, values))] if values else []
 
 
 def _settings(parameters: dict) -> list[dict]:

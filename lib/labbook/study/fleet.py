@@ -53,12 +53,12 @@ def to_hand_out(study, experiment, todo: list) -> dict:
     each machine needs its own; those with a machine need not come home.
     """
     read = experiment.name in {entry["experiment"] for entry in study.claim_entries if is_tested(entry)}
-    lacking = {point.key for point in todo}
+    todo_keys = {point.key for point in todo}
     todo = todo if read else study.run.wanted(experiment)
     describe, found = _describer(study, experiment), {}
     for point in dict.fromkeys([*todo, *_recorded(study, experiment, todo)] if read else todo):
-        machine = None if point.key in lacking else _machine(study, experiment, point)
-        if machine or point.key in lacking:
+        machine = None if point.key in todo_keys else _machine(study, experiment, point)
+        if machine or point.key in todo_keys:
             found.setdefault(point.repeat, []).append(describe(point) | {"machine": machine})
     return {"read": read, "repeats": [{"repeat": repeat, "points": found[repeat]} for repeat in sorted(found)]}
 

@@ -146,9 +146,9 @@ def known_words(study: str) -> set[str]:
     """The words that a claim may name though no point of this run has them: those among the values of the full
     profile and of the notebook's own, which a run may be given fewer of."""
     try:
-        return claims.full_words(study) | set(claims.words(declared(study)))
+        return claims.full_values(study) | set(claims.texts(declared(study)))
     except InputError:
-        return claims.full_words(study)     # a notebook without parameters
+        return claims.full_values(study)     # a notebook without parameters
 
 
 def check_metrics(study, point, summary: dict, params: dict) -> None:

@@ -29,8 +29,8 @@ def _kinds(judged, rows, machines, judge) -> str:
         return ""
     each = {kind: judge([row for row in rows if row["repeat"] in repeats]) for kind, repeats in kinds.items()}
     differ = len({one.verdict for one in each.values()} & DECIDED) > 1
-    told = "; ".join(f"{kind}: {one.verdict}, {one.ours or 'nothing to compare'}" for kind, one in each.items())
-    return ("kinds of machines disagree: " if differ else "by kind of machine: ") + told
+    verdicts = "; ".join(f"{kind}: {one.verdict}, {one.ours or 'nothing to compare'}" for kind, one in each.items())
+    return ("kinds of machines disagree: " if differ else "by kind of machine: ") + verdicts
 
 
 def _spread(rows, ids, judge) -> str:

@@ -33,7 +33,7 @@ class Progress:
         self._before = self._decided = None     # the same of the last run, and the claims decided: for a line
         self.failed = 0
         self._tried, self._spent = 0, 0.0
-        self._shown = interactive()
+        self._interactive = interactive()
         self._bar = self._bar_of = None     # a notebook's display, and the experiment below whose cell it is
 
     def plan(self, experiment: str, todo: list, total: int, seconds: float | None) -> None:
@@ -45,9 +45,9 @@ class Progress:
         """Report what of an experiment a fleet may measure; see labbook.study.fleet.to_hand_out."""
         self._report("hand_out", experiment, hand_out=found)
 
-    def arms(self, experiment: str, words: str) -> None:
+    def arms(self, experiment: str, text: str) -> None:
         """Report how the paired arms of an experiment will be up."""
-        self._report("arms", experiment, arms=words)
+        self._report("arms", experiment, arms=text)
 
     def start(self, point) -> None:
         self._report("start", point.experiment, point)
@@ -64,7 +64,7 @@ class Progress:
         self.failed += 1
         self._count(seconds)
         self._report("failed", point.experiment, point, seconds=seconds, message=message)
-        if self._shown:
+        if self._interactive:
             print(f"\r{point.label} failed: {message}".ljust(WIDTH), file=sys.stderr)
         elif self.failed == 1 and not os.environ.get("LABBOOK_PROGRESS"):
             print(f"{point.label} failed: {message}", file=sys.stderr, flush=True)
@@ -82,7 +82,7 @@ class Progress:
 
     def complete(self) -> None:
         self._report("complete")
-        if self._shown and self._tried and self._bar is None:
+        if self._interactive and self._tried and self._bar is None:
             print(file=sys.stderr)
 
     def _count(self, seconds):
@@ -104,7 +104,7 @@ class Progress:
             file.write(json.dumps(line | more) + "\n")
 
     def _show(self, point):
-        if not self._shown:
+        if not self._interactive:
             return
         counts = {**self._of_last_run(), **self.counts}
         done, total = (sum(count[i] for count in counts.values()) for i in (0, 1))

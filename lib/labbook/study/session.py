@@ -129,11 +129,11 @@ def signals_held():
     if not _in_main_thread():
         yield
         return
-    held = []
+    received = []
 
     def hold(number, _frame):
-        held.append(number)
-        if len(held) > 1:
+        received.append(number)
+        if len(received) > 1:
             raise KeyboardInterrupt
         print("taking the lab down; press Ctrl-C again to stop at once", file=sys.stderr)
 
@@ -143,7 +143,7 @@ def signals_held():
     finally:
         for number, handler in old.items():
             signal.signal(number, handler)
-    if held:
+    if received:
         raise KeyboardInterrupt
 
 

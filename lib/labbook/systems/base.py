@@ -200,9 +200,9 @@ class System(Described):
         usage = self._usage()   # first: of a server that has died it shows the log
         return {"system": self.NAME, **vars(self.settings), **self.report(), **usage}
 
-    def run(self, *words, **options):
-        """Run one command, as words, on the host: options and result as of `host.run`."""
-        return self.host.run(shlex.join(str(word) for word in words), **options)
+    def run(self, *command, **options):
+        """Run one command, given as its words, on the host: options and result as of `host.run`."""
+        return self.host.run(shlex.join(str(word) for word in command), **options)
 
     def channel(self, timeout: float = 10):
         """An SSH channel to the server's port, by the control network and never over a link.

@@ -422,9 +422,9 @@ def test_without_records_nothing_is_judged(make):
 def test_the_words_of_the_full_profile(root):
     file = paths.papers("demo") / "full.yml"
     file.write_text("repeats: 3\nops: [read, write]\nplace: memory\nsizes: [1, 2]\n")
-    assert claims.full_words("demo") == {"read", "write", "memory"}
+    assert claims.full_values("demo") == {"read", "write", "memory"}
     file.unlink()
-    assert claims.full_words("demo") == set()
+    assert claims.full_values("demo") == set()
 
 
 def test_reading_claims_stays_light(root):

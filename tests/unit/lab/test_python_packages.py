@@ -26,7 +26,7 @@ def packages(tmp_path, monkeypatch):
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             (target / name).write_text("VALUE = 7\n")
     monkeypatch.setenv("LABBOOK_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(wheels, "_said", fetch)
+    monkeypatch.setattr(wheels, "_complaint_of", fetch)
     (tmp_path / "pins.txt").write_text("tool==1.2\n")
     made = PythonPackages("tool", "1.2", ("tool==1.2", "helper"), tmp_path / "pins.txt")
     object.__setattr__(made, "commands", commands)
@@ -60,7 +60,7 @@ def test_other_pythons_and_other_pins_have_folders_of_their_own(packages):
 
 
 def test_what_cannot_be_fetched_is_reported_and_leaves_nothing(packages, monkeypatch):
-    monkeypatch.setattr(wheels, "_said", lambda command: "no such version")
+    monkeypatch.setattr(wheels, "_complaint_of", lambda command: "no such version")
     with pytest.raises(LabError, match="packages for tool 1.2 .*:\nno such version\nno such version"):
         packages.fetch()
     assert not install.is_here(packages)

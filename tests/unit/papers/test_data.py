@@ -76,7 +76,7 @@ def test_the_full_profile_fits_the_notebooks_parameters(page):
 
 
 def test_the_published_runs_parameters_fit_the_notebooks(page):
-    run.parameters_of(page, run.Asked(published=True))
+    run.parameters_of(page, run.Options(published=True))
 
 
 def test_every_claim_is_judged_on_the_page(page):

@@ -26,9 +26,9 @@ MODULES = {"bfq": "bfq", "kyber-iosched": "kyber", "mq-deadline": "mq-deadline"}
 OFFERED = f"""cat queue/scheduler; PATH=$PATH:/usr/sbin:/sbin
 for module in {' '.join(MODULES)}; do modprobe -nq $module 2> /dev/null && echo $module; done; true"""
 # Facts of the device, and of the disk below it where its file is visible from the host.
-LOOK = """tell() { printf '%s\\t%s\\n' "$1" "$(cat "$2" 2> /dev/null)"; }
-of() { for name in scheduler read_ahead_kb rotational; do tell $1$name $2/queue/$name; done; }
-of '' .; tell size size; tell dio loop/dio
+LOOK = """fact() { printf '%s\\t%s\\n' "$1" "$(cat "$2" 2> /dev/null)"; }
+of() { for name in scheduler read_ahead_kb rotational; do fact $1$name $2/queue/$name; done; }
+of '' .; fact size size; fact dio loop/dio
 printf 'free\\t%s\\n' "$(df -PB1 @PLACE@ | sed -n 2p | tr -s ' ' | cut -d' ' -f4)"
 number=$(stat -c %d -- "$(cat loop/backing_file 2> /dev/null)" 2> /dev/null) || exit 0
 below=@DEVICES@/$((number >> 8 & 0xfff)):$((number & 0xff | number >> 12 & 0xfff00))
@@ -101,12 +101,12 @@ class Disk:
             self._set_order(order)
         if tags is not None:
             self._here(f"set -- {tags} queue; {loop_device.SET_TAGS}", root=True)
-        asked = {"scheduler": scheduler, "read_ahead_kb": read_ahead_kb}
-        asked = {key: str(value) for key, value in asked.items() if value is not None}
-        for name, value in asked.items():
+        requested = {"scheduler": scheduler, "read_ahead_kb": read_ahead_kb}
+        requested = {key: str(value) for key, value in requested.items() if value is not None}
+        for name, value in requested.items():
             self._here(f"echo {shlex.quote(value)} > queue/{name}", root=True)
         found = self.facts()
-        for name, value in asked.items():
+        for name, value in requested.items():
             if str(found[name]) != value:
                 raise LabError(f"{self.host.name}: {name} {value} was set and is {found[name]}")
 
@@ -165,7 +165,7 @@ class Disk:
         """Requests that a modelled disk has served: a DataFrame, see served.frame for its columns.
 
         `after`: without the first so many, such as `served_so_far()["served"]` before a measurement. The
-        log keeps the last half million; the user is told of those that it lacks.
+        log keeps the last half million; a line says how many it lacks.
         """
         state = self.served_so_far()
         requests = served.frame(self._log(), state["offset_s"], after)
@@ -190,11 +190,11 @@ class Disk:
             raise LabError(f"{host.name}: no fio there", remedy=FIO)
         size = seek_file_bytes(self.facts()["free_bytes"])
         try:
-            said = host.run(seek_command(file, size, seconds),
+            done = host.run(seek_command(file, size, seconds),
                             timeout=60 + seconds + size / SLOWEST)
         finally:
             host.run(f"rm -f {shlex.quote(file)}", check=False)
-        return {**seek_times(said.stdout), "laid_out_bytes": size,
+        return {**seek_times(done.stdout), "laid_out_bytes": size,
                 "block_bytes": BLOCK_BYTES}
 
     def _here(self, script, **options) -> str:
@@ -229,14 +229,14 @@ def seek_file_bytes(free_bytes: int) -> int:
 def seek_command(file: str, size: int, seconds: float) -> str:
     """fio's command line: write the file, then read it for `seconds` in total, one read at a time."""
     each_ms = max(1, round(seconds * 1000 / (ROUNDS * len(KINDS))))
-    words = ["fio", "--output-format=json", f"--filename={file}", f"--size={size}", "--direct=1",
-             "--ioengine=psync", "--name=layout", "--rw=write", f"--bs={MEBIBYTE}", "--end_fsync=1"]
+    command = ["fio", "--output-format=json", f"--filename={file}", f"--size={size}", "--direct=1",
+               "--ioengine=psync", "--name=layout", "--rw=write", f"--bs={MEBIBYTE}", "--end_fsync=1"]
     for number in range(ROUNDS):
         for kind, way in KINDS.items():
-            words += [f"--name={kind}-{number}", "--stonewall", f"--rw={way}",
-                      f"--bs={BLOCK_BYTES}", "--norandommap", f"--randseed={number + 1}",
-                      "--time_based", f"--runtime={each_ms}ms"]
-    return shlex.join(words)
+            command += [f"--name={kind}-{number}", "--stonewall", f"--rw={way}",
+                        f"--bs={BLOCK_BYTES}", "--norandommap", f"--randseed={number + 1}",
+                        "--time_based", f"--runtime={each_ms}ms"]
+    return shlex.join(command)
 
 
 def seek_times(output: str) -> dict:

@@ -61,8 +61,8 @@ def build(folder: Path, source: str) -> Path:
         partial.rename(program)
     except OSError as error:
         partial.unlink(missing_ok=True)
-        said = "no gcc" if isinstance(error, FileNotFoundError) else " ".join(str(error).split())[-300:]
-        raise OSError(f"the daemon of modelled disks cannot be compiled ({said}): "
+        reason = "no gcc" if isinstance(error, FileNotFoundError) else " ".join(str(error).split())[-300:]
+        raise OSError(f"the daemon of modelled disks cannot be compiled ({reason}): "
                       f"apt-get install {' '.join(PACKAGES)}") from None
     return program
 
@@ -88,7 +88,7 @@ def served_file(file: Path) -> Path:
 def places(name: str, beside: Path) -> dict[str, Path]:
     """The log of served requests, the socket, and the complaints of host `name`'s disk."""
     return {"log": beside / f"{name}.served", "socket": beside / f"{name}.sock",
-            "said": beside / f"{name}.said"}
+            "complaints": beside / f"{name}.said"}
 
 
 def serve(program: Path, file: Path, disk: dict, beside: Path, owner: int, journal) -> Path:
@@ -98,13 +98,13 @@ def serve(program: Path, file: Path, disk: dict, beside: Path, owner: int, journ
     with its complaint, when it does not start.
     """
     own, mount = places(file.stem, beside), served_file(file).parent
-    words = {**settings(disk, file.stat().st_size), "file": file, "mount": mount, "log": own["log"],
-             "socket": own["socket"], "owner": owner}
-    with open(own["said"], "wb") as said:
-        process = subprocess.Popen([str(program), *(f"{key}={value}" for key, value in words.items())],
-                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, cwd="/",
+    arguments = {**settings(disk, file.stat().st_size), "file": file, "mount": mount, "log": own["log"],
+                 "socket": own["socket"], "owner": owner}
+    with open(own["complaints"], "wb") as stderr:
+        process = subprocess.Popen([str(program), *(f"{key}={value}" for key, value in arguments.items())],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, cwd="/",
                                    env={}, start_new_session=True)
-    os.chown(own["said"], owner, -1)
+    os.chown(own["complaints"], owner, -1)
     journal.write(KIND, file=str(file), mount=str(mount), pid=process.pid,
                   start=kernel.start_time(process.pid), files=[str(path) for path in own.values()])
     mount.mkdir(mode=0o700)
@@ -113,14 +113,14 @@ def serve(program: Path, file: Path, disk: dict, beside: Path, owner: int, journ
     with process.stdout as output:
         ready = select.select([output], (), (), READY_SECONDS)[0] and output.read(1)
     if not ready:
-        raise OSError(f"the modelled disk {file.stem} did not start: {complaints(own['said'])}")
+        raise OSError(f"the modelled disk {file.stem} did not start: {complaints(own['complaints'])}")
     return served_file(file)
 
 
-def complaints(said: Path) -> str:
+def complaints(file: Path) -> str:
     """The end of what the daemon complained of."""
     try:
-        return said.read_text(errors="replace")[-500:].strip() or "it said nothing"
+        return file.read_text(errors="replace")[-500:].strip() or "it said nothing"
     except OSError as error:
         return str(error)
 
@@ -180,10 +180,10 @@ def _lives(entry) -> bool:
     if entry["start"] is None or kernel.start_time(entry["pid"]) != entry["start"]:
         return False
     try:
-        words = Path(f"/proc/{entry['pid']}/cmdline").read_bytes().split(b"\0")
+        arguments = Path(f"/proc/{entry['pid']}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return False
-    return f"mount={entry['mount']}".encode() in words
+    return f"mount={entry['mount']}".encode() in arguments
 
 
 def _connections(mount: str) -> list[int]:

@@ -41,5 +41,5 @@ def undo(*names: str) -> None:
 def instances(prefix: str) -> list[str]:
     """Names of existing instances with this prefix; [] where the kernel has no tracing."""
     look = f"{{ {MOUNT}; }} 2> /dev/null && ls {FOLDER}/instances; true"
-    said = deadline.run("unshare", "--mount", "sh", "-c", look)
-    return [name for name in said.split() if name.startswith(prefix)]
+    output = deadline.run("unshare", "--mount", "sh", "-c", look)
+    return [name for name in output.split() if name.startswith(prefix)]

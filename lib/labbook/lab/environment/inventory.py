@@ -168,9 +168,9 @@ class _Entries:
         try:
             return str(ipaddress.IPv4Address(given))
         except ValueError:
-            said = (f"{given!r} is no IPv4 address" if "data" in entry else
-                    f"missing, and the address {given!r} cannot stand in for it")
-            raise InputError(said, file=self.file, key=f"{key}.data",
+            problem = (f"{given!r} is no IPv4 address" if "data" in entry else
+                       f"missing, and the address {given!r} cannot stand in for it")
+            raise InputError(problem, file=self.file, key=f"{key}.data",
                              allowed="an IPv4 address of the host's own") from None
 
     def _check_name(self, part, name):

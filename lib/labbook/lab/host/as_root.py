@@ -54,9 +54,9 @@ json.dump(answer, sys.stdout)
 
 # Runs an archive from memory; zipimport takes a path.
 RECEIVE = """import base64, os, runpy, sys
-held = os.memfd_create("labbook")
-with open(held, "wb", closefd=False) as file: file.write(base64.b64decode(sys.stdin.buffer.read()))
-runpy.run_path(f"/proc/self/fd/{held}", run_name="__main__")"""
+archive = os.memfd_create("labbook")
+with open(archive, "wb", closefd=False) as file: file.write(base64.b64decode(sys.stdin.buffer.read()))
+runpy.run_path(f"/proc/self/fd/{archive}", run_name="__main__")"""
 
 
 def going_down(lab: str) -> str:
@@ -76,9 +76,9 @@ def call(host, function, below=None, **arguments) -> dict | None:
     an OSError or a ValueError.
     """
     request = json.dumps([function.__module__, function.__name__, arguments])
-    words = shlex.join(["-I", "-S", "-c", RECEIVE, str(below or host.root.parent), request])
+    command = shlex.join(["-I", "-S", "-c", RECEIVE, str(below or host.root.parent), request])
     # not from the host's own folder, which may be about to be mounted or unmounted
-    output = host.run(f"cd / && {host.python} {words} <<'LABBOOK-END'\n{_text()}\nLABBOOK-END",
+    output = host.run(f"cd / && {host.python} {command} <<'LABBOOK-END'\n{_text()}\nLABBOOK-END",
                       timeout=SECONDS, root=True).stdout
     answer = json.loads(output)
     if isinstance(answer, dict) and "error" in answer:

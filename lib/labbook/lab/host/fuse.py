@@ -66,9 +66,9 @@ def abort(numbers) -> None:
     """
     if not numbers:
         return
-    words = [str(number) for number in numbers]
-    deadline.run("unshare", "--mount", "sh", "-c", ABORT, "sh", *words,
-                 name=f"FUSE connections {' '.join(words)}")
+    names = [str(number) for number in numbers]
+    deadline.run("unshare", "--mount", "sh", "-c", ABORT, "sh", *names,
+                 name=f"FUSE connections {' '.join(names)}")
 
 
 def unmount(folder) -> str:

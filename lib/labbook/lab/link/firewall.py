@@ -69,9 +69,9 @@ class Chain:
         """Input of iptables-restore, which replaces the chain in one step."""
         # No --queue-bypass: without its delay line the link passes nothing, rather than undelayed.
         target = "DROP" if cut else f"NFQUEUE --queue-num {queue}"
-        exempt = [f"{self._from(peer)} {words} -j RETURN" for peer, words in self.exempt]
-        held = [f"{self._from(peer)} -j {target}" for peer in self.peers]
-        return "\n".join(["*mangle", f":{self.name} - [0:0]", *exempt, *held, "COMMIT", ""])
+        exempt = [f"{self._from(peer)} {match} -j RETURN" for peer, match in self.exempt]
+        queued = [f"{self._from(peer)} -j {target}" for peer in self.peers]
+        return "\n".join(["*mangle", f":{self.name} - [0:0]", *exempt, *queued, "COMMIT", ""])
 
     def _from(self, peer):
         return f"-A {self.name} -s {peer} -d {self.address}"

@@ -38,10 +38,10 @@ class Pings:
         times = re.search(r"min/avg/max/mdev = ([\d.]+)/([\d.]+)/([\d.]+)", output)
         return cls(*map(int, counts.groups()), *map(float, times.groups() if times else ()))
 
-    def rtt_ms(self, asked: Shape) -> float | None:
+    def rtt_ms(self, shape: Shape) -> float | None:
         """The shortest round trip: busy hosts delay pings, but only the link can make one too fast.
         The mean when jitter is asked for."""
-        return self.mean_ms if asked.jitter_ms else self.least_ms
+        return self.mean_ms if shape.jitter_ms else self.least_ms
 
     @property
     def jitter_ms(self) -> float | None:
@@ -53,42 +53,42 @@ class Pings:
         """Share lost each way, assuming both ways lose the same."""
         return round(1 - (self.back / self.sent) ** 0.5, 4)
 
-    def strays(self, asked: Shape) -> float:
+    def strays(self, shape: Shape) -> float:
         """Deviation of the round trip in ms, to compare pairs; infinite when no ping came back."""
-        return abs(self.rtt_ms(asked) - asked.rtt_ms) if self.back else float("inf")
+        return abs(self.rtt_ms(shape) - shape.rtt_ms) if self.back else float("inf")
 
-    def deviation(self, asked: Shape) -> str | None:
+    def deviation(self, shape: Shape) -> str | None:
         """A sentence about what is not as asked; None when everything is."""
         if not self.back:
             return f"none of {self.sent} pings came back"
-        rtt_ms = self.rtt_ms(asked)
-        if abs(rtt_ms - asked.rtt_ms) > rtt_tolerance_ms(asked, self.back):
-            return f"asked for a round trip of {asked.rtt_ms:g} ms, measured {rtt_ms:g} ms"
-        if self.back >= ENOUGH_FOR_JITTER and self.jitter_ms < LEAST_JITTER * asked.jitter_ms:
-            return f"asked for a jitter of {asked.jitter_ms:g} ms, measured {self.jitter_ms:g} ms"
-        lost, kept = self.sent - self.back, (1 - asked.loss) ** 2
-        spread = STANDARD_ERRORS * (self.sent * kept * (1 - kept)) ** 0.5
-        if abs(lost - self.sent * (1 - kept)) > spread + LOST_BY_CHANCE:
-            return f"asked for a loss of {asked.loss:g} each way, lost {lost} of {self.sent} pings"
+        rtt_ms = self.rtt_ms(shape)
+        if abs(rtt_ms - shape.rtt_ms) > rtt_tolerance_ms(shape, self.back):
+            return f"asked for a round trip of {shape.rtt_ms:g} ms, measured {rtt_ms:g} ms"
+        if self.back >= ENOUGH_FOR_JITTER and self.jitter_ms < LEAST_JITTER * shape.jitter_ms:
+            return f"asked for a jitter of {shape.jitter_ms:g} ms, measured {self.jitter_ms:g} ms"
+        lost, back_share = self.sent - self.back, (1 - shape.loss) ** 2
+        spread = STANDARD_ERRORS * (self.sent * back_share * (1 - back_share)) ** 0.5
+        if abs(lost - self.sent * (1 - back_share)) > spread + LOST_BY_CHANCE:
+            return f"asked for a loss of {shape.loss:g} each way, lost {lost} of {self.sent} pings"
         return None
 
 
-def rtt_tolerance_ms(asked: Shape, pings: int) -> float:
+def rtt_tolerance_ms(shape: Shape, pings: int) -> float:
     """How far the mean of this many pings may lie from the round trip asked for."""
     # Jitter is the sum of two halves. By netem each is uniform and pings are independent: the standard
     # deviation is jitter/sqrt(6). By the delay line it is jitter/3, and at ping_plan's interval one
     # ping's depends on the last one's, which together gives the mean the same standard error.
-    chance = STANDARD_ERRORS * asked.jitter_ms / (6 * pings) ** 0.5
-    return max(RTT_TOLERANCE_MS, RTT_TOLERANCE * asked.rtt_ms) + chance
+    chance = STANDARD_ERRORS * shape.jitter_ms / (6 * pings) ** 0.5
+    return max(RTT_TOLERANCE_MS, RTT_TOLERANCE * shape.rtt_ms) + chance
 
 
-def ping_plan(asked: Shape) -> tuple[int, float]:
+def ping_plan(shape: Shape) -> tuple[int, float]:
     """(number of pings, seconds between them): more pings where loss or jitter is random."""
-    if asked.loss:
+    if shape.loss:
         count = PINGS_FOR_LOSS
     else:
-        count = PINGS_FOR_JITTER if asked.jitter_ms else PINGS
+        count = PINGS_FOR_JITTER if shape.jitter_ms else PINGS
     # At shorter intervals than the jitter, pings would depend on each other, and by netem delay each
     # other to keep their order.
-    interval_s = max(PING_INTERVAL_S, asked.jitter_ms / 1e3)
+    interval_s = max(PING_INTERVAL_S, shape.jitter_ms / 1e3)
     return max(PINGS, min(count, int(PING_MOST_SECONDS / interval_s))), interval_s

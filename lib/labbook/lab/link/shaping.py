@@ -118,13 +118,13 @@ def _netem(shape):
     netem draws the jitter of each packet and keeps the order by waiting for the packet before, so under
     load the mean is longer than asked for, by up to the jitter. The delay line's is not (see its Jitter).
     """
-    words = [f"netem limit {MAX_HELD} delay {shape.rtt_ms / 2:g}ms"]
+    settings = [f"netem limit {MAX_HELD} delay {shape.rtt_ms / 2:g}ms"]
     if shape.jitter_ms:
         # A rate, however high, makes netem keep the order of packets (netem_enqueue, sch_netem.c).
-        words.append(f"{shape.jitter_ms / 2:g}ms rate 100gbit")
+        settings.append(f"{shape.jitter_ms / 2:g}ms rate 100gbit")
     if shape.loss:
-        words.append(f"loss {shape.loss * 100:g}%")
-    return " ".join(words)
+        settings.append(f"loss {shape.loss * 100:g}%")
+    return " ".join(settings)
 
 
 def _tbf(rate_mbit):

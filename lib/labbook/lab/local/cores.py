@@ -18,28 +18,28 @@ def are_shared() -> bool:
     return os.environ.get(SHARE, "") not in ("", "0")
 
 
-def choose(asked: int, held: list[dict], share: bool, cpus=None) -> list[int]:
-    """`asked` cores out of `cpus` (default: this machine's) that no other lab has for itself.
+def choose(count: int, others: list[dict], share: bool, cpus=None) -> list[int]:
+    """`count` cores out of `cpus` (default: this machine's) that no other lab has for itself.
 
-    `held`: other labs: lab, study, uid, pid, cores, share_cores and keep. Of shared cores, those that
+    `others`: the other labs: lab, study, uid, pid, cores, share_cores and keep. Of shared cores, those that
     fewest labs have are taken first. ValueError says who has them and what to do.
     """
     cpus = sorted(os.sched_getaffinity(0) if cpus is None else cpus)
-    if asked > len(cpus):
-        raise ValueError(f"the lab's hosts ask for {asked} cores, this machine has {len(cpus)}")
-    barred = [other for other in held if not (share and other["share_cores"])]
+    if count > len(cpus):
+        raise ValueError(f"the lab's hosts ask for {count} cores, this machine has {len(cpus)}")
+    barred = [other for other in others if not (share and other["share_cores"])]
     taken = {cpu for other in barred for cpu in other["cores"]}
     free = [cpu for cpu in cpus if cpu not in taken]
-    if asked > len(free):
-        raise ValueError(_none_left(asked, free, [o for o in barred if set(o["cores"]) & set(cpus)]))
-    users = [cpu for other in held for cpu in other["cores"]]
-    return sorted(sorted(free, key=lambda cpu: (users.count(cpu), cpu))[:asked])
+    if count > len(free):
+        raise ValueError(_none_left(count, free, [o for o in barred if set(o["cores"]) & set(cpus)]))
+    users = [cpu for other in others for cpu in other["cores"]]
+    return sorted(sorted(free, key=lambda cpu: (users.count(cpu), cpu))[:count])
 
 
-def _none_left(asked, free, holders) -> str:
+def _none_left(count, free, holders) -> str:
     left = f"only {_listed(free)} is free" if free else "none is free"
     who = "; ".join(map(_holder, holders))
-    return (f"the lab asks for {asked} {'core' if asked == 1 else 'cores'} of its own, and {left}: {who}. "
+    return (f"the lab asks for {count} {'core' if count == 1 else 'cores'} of its own, and {left}: {who}. "
             f"Or let labs share cores, which their records say: {SHARE}=1")
 
 

@@ -78,8 +78,8 @@ def share_cores(hosts: list[dict], cpus: list[int]) -> dict[str, list[int]]:
         if count is None:
             continue
         if count > len(free):
-            asked = sum(h["limits"].get("cores", 0) for h in hosts)
-            raise ValueError(f"the lab's hosts ask for {asked} cores, this machine has {len(cpus)}")
+            needed = sum(h["limits"].get("cores", 0) for h in hosts)
+            raise ValueError(f"the lab's hosts ask for {needed} cores, this machine has {len(cpus)}")
         given[host["name"]], free = free[:count], free[count:]
     return given | {h["name"]: sorted(cpu for other in h["limits"]["cores_of"] for cpu in given[other])
                     for h in hosts if h["limits"].get("cores_of")}

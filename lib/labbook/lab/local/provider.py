@@ -124,10 +124,10 @@ def _make(lab_id, description, environment) -> dict:
     return helper("up", plan=plan, range=environment.range, state=environment.state, owner=owner)
 
 
-def require_cores(asked: int) -> None:
+def require_cores(count: int) -> None:
     """LabError, which says who has them, when a lab would not get so many cores of its own now."""
-    if asked:
-        helper("cores", asked=asked, share_cores=cores.are_shared())
+    if count:
+        helper("cores", asked=count, share_cores=cores.are_shared())
 
 
 def host(made: dict, folder: Path) -> Host:
@@ -155,7 +155,7 @@ def ask_disk(lab_id: str, host: Host, command: str) -> dict:
     try:
         return modelled.ask(own["socket"], command)
     except OSError as error:
-        raise LabError(f"{error}; it said: {modelled.complaints(own['said'])}") from None
+        raise LabError(f"{error}; it said: {modelled.complaints(own['complaints'])}") from None
 
 
 def served_log(lab_id: str, host: Host) -> bytes:

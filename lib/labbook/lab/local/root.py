@@ -86,7 +86,7 @@ def up(plan: dict, range: str, state: str, owner: dict) -> dict:
         home = Path(state).resolve() / lab  # as the kernel names files in it
         _check_state(home.parent, owner["uid"])
         with _every_lab(f"up of lab {lab}"):
-            given = cores.choose(_asked(plan), _held(but=lab), plan["share_cores"])
+            given = cores.choose(_cores_of(plan), _labs_with_cores(but=lab), plan["share_cores"])
             block_route(range)
             block = choose_block(range, _taken(), routes())
             _clear_orphans(home.parent)
@@ -111,7 +111,7 @@ def up(plan: dict, range: str, state: str, owner: dict) -> dict:
 def free_cores(asked: int, share_cores: bool) -> dict:
     """Which cores a lab would get now; ValueError as `up` would raise it."""
     with _every_lab("a look at its cores"):
-        return {"cores": cores.choose(asked, _held(), share_cores)}
+        return {"cores": cores.choose(asked, _labs_with_cores(), share_cores)}
 
 
 def limit(lab: str, uid: int, host: str, quota: float | None) -> dict:
@@ -228,11 +228,11 @@ def _taken() -> list[str]:
     return [entry["block"] for _, entry in _labs()]
 
 
-def _asked(plan) -> int:
+def _cores_of(plan) -> int:
     return sum(host["limits"].get("cores", 0) for host in plan["hosts"])
 
 
-def _held(but: str = "") -> list[dict]:
+def _labs_with_cores(but: str = "") -> list[dict]:
     """Labs that have cores of their own, without those from before a reboot."""
     return [{**entry, "lab": folder.name, "keep": (folder / "keep").exists()}
             for folder, entry in _labs()
@@ -253,8 +253,8 @@ def check_id(lab: str) -> None:
 @contextmanager
 def _alone(folder, what, asker: int | None = None):
     """One helper of a lab at a time. OSError when the folder is gone, or another does not end."""
-    words = _for(f"{what} of lab {folder.name}", asker or os.getppid())
-    with locks.alone(f"{LAB_LOCK}{folder.name}", LOCK_SECONDS, words):
+    holder = _for(f"{what} of lab {folder.name}", asker or os.getppid())
+    with locks.alone(f"{LAB_LOCK}{folder.name}", LOCK_SECONDS, holder):
         folder.stat()
         yield
 

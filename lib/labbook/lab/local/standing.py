@@ -72,20 +72,20 @@ class Standing:
         return True
 
     def _line(self, until: float) -> bytes:
-        """What the helper says next; b"" when it has ended."""
-        said, interrupted = b"", False
-        while not said.endswith(b"\n"):
+        """The helper's next line; b"" when it has ended."""
+        line, interrupted = b"", False
+        while not line.endswith(b"\n"):
             try:
                 out = self._process.stdout.fileno()
                 if not select.select([out], [], [], max(0, until - time.monotonic()))[0]:
                     raise LabError("the privileged helper did not answer in time",
                                    remedy="see `ps` for what it waits for, then try again")
                 if not (part := os.read(out, PART_BYTES)):
-                    said = b""
+                    line = b""
                     break
-                said += part
+                line += part
             except KeyboardInterrupt:
                 interrupted = True
         if interrupted:
             raise KeyboardInterrupt
-        return said
+        return line

@@ -87,7 +87,7 @@ def _waits(first: int) -> str:
             parents[int(place.name)] = int(parent)
             if state == "D":
                 waiting[int(place.name)] = f"{place.name} ({name}) in {(place / 'wchan').read_text()}"
-    found = [words for pid, words in waiting.items() if first in _ancestors(pid, parents)]
+    found = [text for pid, text in waiting.items() if first in _ancestors(pid, parents)]
     return f"waiting in the kernel: {', '.join(found)}" if found else "`ps` tells what it waits for"
 
 

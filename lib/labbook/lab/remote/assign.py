@@ -19,7 +19,7 @@ def match(description, environment) -> dict[str, RealHost]:
               for site in description.sites}
     chosen = _assign(list(wanted), wanted, there)
     if chosen is None:
-        raise _lacking(description, environment, wanted, there)
+        raise _no_match(description, environment, wanted, there)
     free = {(site, role): iter([h for h in there[chosen[site]] if role in h.roles])
             for site, roles in wanted.items() for role in roles}
     return {h.name: next(free[h.site, h.role]) for h in description.hosts}
@@ -38,7 +38,7 @@ def _assign(sites, wanted, there, taken=()) -> dict[str, str] | None:
         return {}
     first, *rest = sites
     for place in sorted(there, key=lambda place: (place != first, place in wanted)):
-        if place in taken or _lacks(wanted[first], there[place]):
+        if place in taken or _missing_roles(wanted[first], there[place]):
             continue
         others = _assign(rest, wanted, there, (*taken, place))
         if others is not None:
@@ -46,20 +46,20 @@ def _assign(sites, wanted, there, taken=()) -> dict[str, str] | None:
     return None
 
 
-def _lacks(roles: Counter, hosts) -> Counter:
+def _missing_roles(roles: Counter, hosts) -> Counter:
     """How many hosts of which role are missing."""
     return roles - Counter(role for host in hosts for role in host.roles)
 
 
-def _lacking(description, environment, wanted, there) -> InputError:
+def _no_match(description, environment, wanted, there) -> InputError:
     study = f"study {description.name}"
     problems = []
     for site, roles in wanted.items():
-        place = min(there, key=lambda p: (_lacks(roles, there[p]).total(), p != site))
+        place = min(there, key=lambda p: (_missing_roles(roles, there[p]).total(), p != site))
         problems += [
             f"{study} needs {_hosts(roles[role])} of role {role} in one site (its {site}); "
             f"site {place} here has {roles[role] - few}, {few} too few{_meant(role, there)}"
-            for role, few in _lacks(roles, there[place]).items()]
+            for role, few in _missing_roles(roles, there[place]).items()]
     if not problems:
         problems = [f"{study} has the sites {', '.join(wanted)}, each needing a site of its own; "
                     f"no way was found to place them in {', '.join(there)}"]

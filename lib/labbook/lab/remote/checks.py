@@ -36,13 +36,13 @@ def _tools(real, found, needs):
     for kind in needs.request.of:
         for package, tools in ROOTS_TOOLS[kind].items():
             packages[package] = f"{packages.get(package, '')} {tools}"
-    lacking = {package: [tool for tool in tools.split() if tool in found.lacks]
+    missing = {package: [tool for tool in tools.split() if tool in found.lacks]
                for package, tools in packages.items()}
-    lacking = {package: tools for package, tools in lacking.items() if tools}
-    tools = ", ".join(tool for tools in lacking.values() for tool in tools)
-    return Finding(real.entry, "commands", not lacking, "every host is worked with by these",
-                   f"without {tools}" if lacking else "all there",
-                   f"There, type: {_apt(lacking)}" if lacking else "")
+    missing = {package: tools for package, tools in missing.items() if tools}
+    tools = ", ".join(tool for tools in missing.values() for tool in tools)
+    return Finding(real.entry, "commands", not missing, "every host is worked with by these",
+                   f"without {tools}" if missing else "all there",
+                   f"There, type: {_apt(missing)}" if missing else "")
 
 
 def _apt(packages) -> str:
@@ -71,18 +71,18 @@ def _root(real, found, needs):
     if "noexec" in found.options:
         yield Finding(key, "programs below root", False, "servers and clients start from there",
                       "mounted noexec", "Choose another folder as root")
-    asked = needs.disk_bytes + needs.request.disk_bytes
-    if asked:
-        ok = found.free_bytes >= asked
-        yield Finding(key, f"{size_text(asked)} disk", ok, "data of the servers, below root",
+    needed = needs.disk_bytes + needs.request.disk_bytes
+    if needed:
+        ok = found.free_bytes >= needed
+        yield Finding(key, f"{size_text(needed)} disk", ok, "data of the servers, below root",
                       size_text(found.free_bytes), "" if ok else "Free some, or choose a roomier root")
 
 
-def _size(real, kind, have, asked, text):
-    if not asked:
+def _size(real, kind, have, needed, text):
+    if not needed:
         return None
-    ok, kind = have >= asked, "core" if kind == "cores" and asked == 1 else kind
-    return Finding(real.entry, f"{text(asked)} {kind}", ok, "the study's lab.yml asks for it",
+    ok, kind = have >= needed, "core" if kind == "cores" and needed == 1 else kind
+    return Finding(real.entry, f"{text(needed)} {kind}", ok, "the study's lab.yml asks for it",
                    text(have), "" if ok else "Give these roles to a larger host, or ask for less in "
                                              "lab.yml")
 
@@ -134,8 +134,8 @@ def _permissions(real, found, needs):
     yield Finding(f"{real.entry}.allow", "root", True, ", ".join(kinds),
                   "root" if found.uid == 0 else "sudo without a password")
     if "limits" in kinds:
-        lacking = [c for c in CONTROLLERS if c not in found.controllers]
-        yield _feature(real, "limits", "control groups", lacking and f"no {', '.join(lacking)}")
+        missing = [c for c in CONTROLLERS if c not in found.controllers]
+        yield _feature(real, "limits", "control groups", missing and f"no {', '.join(missing)}")
     if "disk" in kinds:
         yield _feature(real, "disk", "loop devices", not found.loop and "no /dev/loop-control")
     if "disk" in kinds and needs.request.modelled:

@@ -98,10 +98,10 @@ def require_allowed(description, matched, environment) -> None:
                for kind, what in asks.of.items() if not reals[name].may(kind)]
     if not refused:
         return
-    said = [f"{'' if i == 0 else f'{real.entry}.allow: '}study {description.name} asks for {kind}: "
-            f"{ALLOW[kind]}, for {', '.join(what)}" for i, (real, kind, what) in enumerate(refused)]
+    lines = [f"{'' if i == 0 else f'{real.entry}.allow: '}study {description.name} asks for {kind}: "
+             f"{ALLOW[kind]}, for {', '.join(what)}" for i, (real, kind, what) in enumerate(refused)]
     real = refused[0][0]
-    raise InputError("\n  ".join(said), file=environment.file, key=f"{real.entry}.allow",
+    raise InputError("\n  ".join(lines), file=environment.file, key=f"{real.entry}.allow",
                      allowed=f"now {_listed(refused[0][0].allow)}; add what you agree to, of "
                              f"{', '.join(ALLOW)}")
 

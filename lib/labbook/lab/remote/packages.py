@@ -70,8 +70,8 @@ def _choose(host, need) -> str:
     names = alternatives(need)
     if len(names) == 1:
         return names[0]
-    said = host.run(f"{CANDIDATES} {shlex.join(names)}", check=False).stdout
-    blocks = {block.split(":", 1)[0].strip(): block for block in said.replace("\n ", "\t").splitlines()}
+    output = host.run(f"{CANDIDATES} {shlex.join(names)}", check=False).stdout
+    blocks = {block.split(":", 1)[0].strip(): block for block in output.replace("\n ", "\t").splitlines()}
     return next((name for name in names if "Candidate:" in blocks.get(name, "")
                  and "Candidate: (none)" not in blocks[name]), names[0])
 

@@ -25,8 +25,8 @@ AT_ONCE = 32
 CLOCK_SECONDS = 1.0     # a larger offset is reported
 # Whether an address answers: a refused connection is an answer too.
 REACH = """reach() { ping -n -q -c 1 -W 2 "$1" > /dev/null 2>&1 && return 0
-said=$(LC_ALL=C timeout 3 bash -c "exec 3<> /dev/tcp/$1/$2" 2>&1) && return 0
-case "$said" in *refused*) return 0;; esac; return 1; }
+error=$(LC_ALL=C timeout 3 bash -c "exec 3<> /dev/tcp/$1/$2" 2>&1) && return 0
+case "$error" in *refused*) return 0;; esac; return 1; }
 { @CALLS@
 wait; } 2> /dev/null
 """
@@ -127,8 +127,8 @@ def _look(host, real, wants) -> tuple[bool, list[Finding]]:
     except LabError as error:
         return False, [unreachable(real, error)]
     try:
-        said = host.run(probe.script(real, wants), timeout=probe.SECONDS, check=False)
-        found = probe.parse(said.stdout)
+        done = host.run(probe.script(real, wants), timeout=probe.SECONDS, check=False)
+        found = probe.parse(done.stdout)
     except (LabError, ValueError) as error:
         return False, [_no_shell(real, error)]
     seen = check_host(real, found, wants) + _root(host, real) + _clock(host, real) + _channels(host, real)
@@ -147,18 +147,18 @@ def _programs(host, real) -> list[Finding]:
         if real.may("software"):
             check_kind(host.name, there)
             return []
-        lacking, would_do = software.lacks(there) or ("", "")
+        missing, remedy = software.lacks(there) or ("", "")
     except LabError as error:
-        lacking, would_do = error.message, error.remedy
-    return [Finding(f"{real.entry}.python", "the library and its packages", not lacking,
-                    "clients and stand-ins for servers are programs of it", lacking,
-                    lacking and f"Allow software, or have there: {would_do}")]
+        missing, remedy = error.message, error.remedy
+    return [Finding(f"{real.entry}.python", "the library and its packages", not missing,
+                    "clients and stand-ins for servers are programs of it", missing,
+                    missing and f"Allow software, or have there: {remedy}")]
 
 
 def _no_shell(real, error) -> Finding:
-    said = error.message if isinstance(error, LabError) else f"it began with {str(error)!r}"
+    reason = error.message if isinstance(error, LabError) else f"it began with {str(error)!r}"
     return Finding(f"{real.entry}.user", "a shell that takes commands", False,
-                   "all is done by commands of sh over SSH", said,
+                   "all is done by commands of sh over SSH", reason,
                    f"Give {real.user} sh or bash as login shell, and see that `ssh {real.user}@"
                    f"{real.address} true` prints nothing (its .bashrc may)")
 

@@ -55,14 +55,14 @@ fi
 """
 # In a network namespace, which ends with the shell.
 TRY_SHAPE = r"""rule='iptables -w -t mangle -A PREROUTING -j NFQUEUE --queue-num 0'
-said=$(as_root unshare --net sh -c "$rule" 2>&1) && say shape works || say no_shape "$(echo $said)"
+error=$(as_root unshare --net sh -c "$rule" 2>&1) && say shape works || say no_shape "$(echo $error)"
 """
 # In a mount namespace, which ends with the shell.
-TRY_TRACE = f"""said=$(as_root unshare --mount sh -c {shlex.quote(tracefs.TRY)} 2>&1) \\
-  && say trace works || say no_trace "$(echo $said)"
+TRY_TRACE = f"""error=$(as_root unshare --mount sh -c {shlex.quote(tracefs.TRY)} 2>&1) \\
+  && say trace works || say no_trace "$(echo $error)"
 """
-TRY_FUSE = f"""said=$(as_root unshare --mount sh -ec {shlex.quote(fuse.TRY)} 2>&1) \\
-  && say fuse works || say no_fuse "$(echo $said)"
+TRY_FUSE = f"""error=$(as_root unshare --mount sh -ec {shlex.quote(fuse.TRY)} 2>&1) \\
+  && say fuse works || say no_fuse "$(echo $error)"
 """
 
 
@@ -106,10 +106,10 @@ def script(real, needs) -> str:
         tools += [tool for names in ROOTS_TOOLS[kind].values() for tool in names.split()]
     names = sorted({name for need in needs.packages for name in alternatives(need)})
     text = SCRIPT
-    for mark, words in (("@TOOLS@", [*tools, *needs.commands]), ("@PYTHON@", [real.python]),
-                        ("@ROOT@", [str(real.root)]), ("@FOLDERS@", needs.folders),
-                        ("@PACKAGES@", names or ["dpkg"])):
-        text = text.replace(mark, shlex.join(words))
+    for mark, values in (("@TOOLS@", [*tools, *needs.commands]), ("@PYTHON@", [real.python]),
+                         ("@ROOT@", [str(real.root)]), ("@FOLDERS@", needs.folders),
+                         ("@PACKAGES@", names or ["dpkg"])):
+        text = text.replace(mark, shlex.join(values))
     if real.allow & {"packages", *needs.request.of}:
         text += AS_ROOT
     if "shape" in needs.request.of:

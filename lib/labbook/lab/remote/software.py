@@ -53,8 +53,8 @@ def ask(host, python: str) -> dict:
     try:
         return json.loads(done.stdout)
     except ValueError:
-        said = (done.stderr or done.stdout).strip()[-300:]
-        raise LabError(f"{host.name}: {python} does not run there: {said}", remedy=(
+        output = (done.stderr or done.stdout).strip()[-300:]
+        raise LabError(f"{host.name}: {python} does not run there: {output}", remedy=(
             "Install Python 3.11 or newer (Debian: apt-get install python3), or name one as the "
             "host's `python`")) from None
 
@@ -66,12 +66,12 @@ def lacks(seen) -> tuple[str, str] | None:
     """
     mine = probe_python.library_digest(LIBRARY)
     wanted = {name: metadata.version(name) for name in PACKAGES}
-    lacking = [f"{name} {version}" + (f" (has {have})" if have else "")
+    missing = [f"{name} {version}" + (f" (has {have})" if have else "")
                for name, version in wanted.items() if (have := seen["packages"][name]) != version]
     if tuple(seen["version"]) < LEAST_PYTHON:
         return f"Python {'.'.join(map(str, seen['version']))} is too old", "3.11 and newer"
-    if lacking:
-        return (f"{seen['python']} lacks {', '.join(lacking)}",
+    if missing:
+        return (f"{seen['python']} lacks {', '.join(missing)}",
                 f"a Python with all that `pip install --no-deps -r {HOST_PINS.name}` gives ({HOST_PINS})")
     if seen["library"] != mine:
         have = f"labbook of another state, {seen['library']}" if seen["library"] else "no labbook"

@@ -82,7 +82,7 @@ def into(target: Path, pins: Path, python: str, machine: str, whom: str, built=(
     """
     complaints = []
     for command in _commands(target, pins, python, machine, built):
-        complaint = _said(command)
+        complaint = _complaint_of(command)
         if complaint is None:
             return
         complaints.append(complaint)
@@ -121,7 +121,7 @@ def own_index(pip) -> bool:
     return bool(OWN_INDEX.search(listed.stdout))
 
 
-def _said(command) -> str | None:
+def _complaint_of(command) -> str | None:
     """Run a command; the end of its output if it failed."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_SECONDS,

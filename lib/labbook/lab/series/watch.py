@@ -118,7 +118,7 @@ def table(of_machines: list[list]):
 
     Columns: at_s (seconds since the epoch by our clock), seconds, host, those of RATES (cores, shares of time,
     a second), memory_bytes (at the end), rx_bytes_per_s_NAME and tx_bytes_per_s_NAME of interfaces. What a host
-    does not tell is missing.
+    does not give is missing.
     """
     import pandas as pd
 
@@ -130,11 +130,11 @@ def table(of_machines: list[list]):
 
 def _apart(samples) -> list:
     """Samples that are not too close together for a rate; nor older than the one before, by a clock that was set."""
-    kept = []
+    apart = []
     for one in samples:
-        if not kept or one[0] >= kept[-1][0] + LEAST_SECONDS:
-            kept.append(one)
-    return kept
+        if not apart or one[0] >= apart[-1][0] + LEAST_SECONDS:
+            apart.append(one)
+    return apart
 
 
 def _rows(before, after):

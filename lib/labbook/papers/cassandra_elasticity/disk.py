@@ -33,11 +33,12 @@ def disk_metrics(requests: pd.DataFrame, lists: bool) -> dict:
     read_*, run_kb, seek_mb and stream_sequential are of reads alone; all_sequential and stream_on_disk,
     stream_stretch_kb, stream_seek_mb are of reads and writes together.
     """
-    asked = attribute_requests(requests)
-    group = pd.Series([group_of(*row) for row in zip(asked["write"], asked["thread"], asked["asked_by"])], asked.index)
-    streamed = asked.loc[group == "stream", "t_s"]
-    start, end = (streamed if len(streamed) else asked["t_s"]).agg(["min", "max"])
-    meanwhile = asked[asked["t_s"].between(start, end)]
+    issued = attribute_requests(requests)
+    group = pd.Series([group_of(*row) for row in zip(issued["write"], issued["thread"], issued["asked_by"])],
+                      issued.index)
+    streamed = issued.loc[group == "stream", "t_s"]
+    start, end = (streamed if len(streamed) else issued["t_s"]).agg(["min", "max"])
+    meanwhile = issued[issued["t_s"].between(start, end)]
     reads = request_statistics(meanwhile[~meanwhile["write"]], THREADS).set_index("group")
     both = request_statistics(meanwhile, THREADS, together=True).set_index("group")
     metrics = {"read_sequential": reads.loc["all", "sequential_share"], "run_kb": reads.loc["all", "run_bytes"] / 1024,
@@ -53,7 +54,7 @@ def disk_metrics(requests: pd.DataFrame, lists: bool) -> dict:
     metrics = {name: float(value) for name, value in metrics.items()}
     if not lists:
         return metrics
-    drawn = asked.assign(group=group)[asked["t_s"].between(start - MARGIN_S, end + MARGIN_S)]
+    drawn = issued.assign(group=group)[issued["t_s"].between(start - MARGIN_S, end + MARGIN_S)]
     return metrics | sample_evenly(drawn, start, DRAWN) | sample_consecutive(drawn, start, DRAWN_CLOSE)
 
 
@@ -95,7 +96,7 @@ def attribute_requests(trace) -> pd.DataFrame:
     An issued request may be several merged ones, or a part of one: it begins where a queued one
     began, or where another part of that one ended.
     """
-    asked, began = [], {}       # (sector, write) of a start: requester, end sector
+    requesters, began = [], {}       # (sector, write) of a start: requester, end sector
     columns = (trace[name].to_numpy() for name in ("event", "sector", "size_bytes", "write"))
     threads = trace["thread"].astype(object).to_numpy()
     for event, sector, size, write, thread in zip(*columns, threads):
@@ -106,9 +107,9 @@ def attribute_requests(trace) -> pd.DataFrame:
         who, until = began.pop((sector, write), (thread, end))
         if until > end:
             began[end, write] = who, until
-        asked.append(who)
+        requesters.append(who)
     issued = trace[trace["event"] == "issue"]
-    return issued.assign(asked_by=pd.Categorical(asked))
+    return issued.assign(asked_by=pd.Categorical(requesters))
 
 
 def sample_evenly(requests, start: float, most: int, name: str = "request") -> dict:

@@ -69,7 +69,7 @@ class Donor:
         self.nodes = nodes
         self.metrics = {}
         self._lab = self._ring = self._settings = self._shipped = self._disks = None
-        self._kept = {}     # snapshot: its MB and the metrics of loading it
+        self._snapshots = {}     # snapshot: its MB and the metrics of loading it
 
     @property
     def name(self) -> str:
@@ -88,9 +88,9 @@ class Donor:
         if self._settings != settings:
             self._begin(settings)
         name = "-".join(str(value) for value in data.values()) if rows_of(params) else EMPTY
-        if name not in self._kept and name != EMPTY:
+        if name not in self._snapshots and name != EMPTY:
             self._load(name, data)
-        self.metrics = self._kept[name][1] if name != EMPTY else {}
+        self.metrics = self._snapshots[name][1] if name != EMPTY else {}
         self._set_disks({key: params.get(PARAMETERS.get(key, key), shipped) for key, shipped in self._shipped.items()})
         self._ring.read_ahead_of_gets(params.get("ahead_of_gets", True))
         self._ring.restore(name)
@@ -100,7 +100,7 @@ class Donor:
     def _enter(self, lab):
         """Start with a new lab, which has no ring and disks with default settings."""
         facts = lab.disk(self.name).facts()
-        self._lab, self._ring, self._settings, self._kept = lab, None, None, {}
+        self._lab, self._ring, self._settings, self._snapshots = lab, None, None, {}
         self._shipped = {key: facts[key] for key in ("scheduler", "read_ahead_kb", "order") if key in facts}
         self._shipped["tags"] = TAGS
         self._disks = self._shipped
@@ -109,7 +109,7 @@ class Donor:
         """A ring with these settings, empty."""
         if self._ring:
             self._ring.destroy()
-        self._ring, self._settings, self._kept = None, None, {}
+        self._ring, self._settings, self._snapshots = None, None, {}
         self._set_disks(self._shipped)
         with self._in_a_hurry():
             ring = ElasticRing(self._lab.role("db"), **ring_settings(settings)).up()
@@ -129,17 +129,17 @@ class Donor:
                               most_mb_per_s=data["loading_mb_per_s"])
             ring.merge()
             ring.snapshot(name)
-        self._kept[name] = data["data_mb"], {
+        self._snapshots[name] = data["data_mb"], {
             "loader_mb_per_s": load.metrics["mb_per_s"],
             "loader_mb_per_s_per_core": load.metrics["mb_per_s_per_client_core"]}
 
     def _make_room(self, coming_mb):
         """Forget snapshots where they would take too much of the machine's disk."""
-        if sum(mb for mb, _ in self._kept.values()) + coming_mb <= KEPT_MB:
+        if sum(mb for mb, _ in self._snapshots.values()) + coming_mb <= KEPT_MB:
             return
-        for name in list(self._kept):
+        for name in list(self._snapshots):
             self._ring.forget(name)
-            del self._kept[name]
+            del self._snapshots[name]
 
     def _in_a_hurry(self) -> ExitStack:
         """`with`: the disks of all nodes take no modelled time."""

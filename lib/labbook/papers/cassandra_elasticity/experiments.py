@@ -318,21 +318,21 @@ def kill_joiner(point, ring) -> tuple[float, dict]:
     killed_s = clock.now()
     if len(ring.owners()) > 1:
         raise SystemFailure(f"{name} had joined before it was killed; use more data")
-    metrics = {"came_mb": received / 1e6} | shown_dead(ring, name, point.looking_s, point.between_s)
+    metrics = {"came_mb": received / 1e6} | times_of_death(ring, name, point.looking_s, point.between_s)
     return killed_s, metrics | {"owners": len(ring.owners()), "shown": len(ring.status())}
 
 
-def shown_dead(ring, name: str, seconds: float, between_s: float) -> dict:
+def times_of_death(ring, name: str, seconds: float, between_s: float) -> dict:
     """noticed_s, forgotten_s: seconds until the donor shows a node as down, and no longer shows it.
 
     The ring is asked every `between_s`. A metric is absent if its event does not happen within `seconds`.
     """
     metrics, begin = {}, time.monotonic()
     while time.monotonic() < begin + seconds and "forgotten_s" not in metrics:
-        shown, after = ring.status().get(name), time.monotonic() - begin
-        if not shown:
+        status, after = ring.status().get(name), time.monotonic() - begin
+        if not status:
             metrics["forgotten_s"] = after
-        elif not shown["up"]:
+        elif not status["up"]:
             metrics.setdefault("noticed_s", after)
         time.sleep(between_s)
     return metrics

@@ -150,8 +150,8 @@ def disk_requests(summary: pd.DataFrame, *, by: str, of="request", y="gb", path=
         panels = [_panel(one, name(value, by), of, y, path, groups, (low - room, top + room))
                   for value, one in chosen.items()]
     lines = "; the line goes from each to the next" if path else ""
-    words = AXES[y].partition(",")[0]
-    return Picture(tuple(panels), f"A dot for each request to the disk: its {words}, through "
+    what = AXES[y].partition(",")[0]
+    return Picture(tuple(panels), f"A dot for each request to the disk: its {what}, through "
                                   f"time{lines}.")
 
 

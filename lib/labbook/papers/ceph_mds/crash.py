@@ -97,7 +97,7 @@ class CrashRun:
         if point.spare:
             all_active(ceph, point.active_within_s)
 
-        evidence, parts, asked = self.ask_clients(before, owned, name)
+        evidence, parts, request_count = self.ask_clients(before, owned, name)
         evidence |= self.symptoms(session, name, at_s)
         waits, keeps = self.migrates(), ceph.ranks().get(point.rank)
 
@@ -109,7 +109,7 @@ class CrashRun:
         return crash_outcomes.crash_metrics(evidence, last) | {
             "names": float(len(before)), "names_on_the_dead": float(len(parts["dead"])),
             "names_held": float(len(parts["held"])), "clients_differ": differ,
-            "survivor_asked": NAN if self.stream else float(asked), "came_back": float(back),
+            "survivor_asked": NAN if self.stream else float(request_count), "came_back": float(back),
             "map_keeps_dead": float(keeps is not None and keeps.name == name),
             "migration_under_way": float(under_way) if self.moved else NAN,
             "migration_waits": float(waits) if self.moved else NAN,
@@ -184,9 +184,9 @@ class CrashRun:
         Returns {client: {part: counts}}, {part: names}, and the number of requests that the survivor's
         read caused at the living servers.
         """
-        asked = requests(self.ceph, dead)
+        request_count = requests(self.ceph, dead)
         after = self.look(self.mount, before)
-        asked = requests(self.ceph, dead) - asked
+        request_count = requests(self.ceph, dead) - request_count
         parts = self.parts(self.mount, before, owned)
         survivor = by_parts(before, after, parts)
 
@@ -194,7 +194,7 @@ class CrashRun:
             after = self.look(newcomer, before)
             return by_parts(before, after, self.parts(newcomer, before, owned))
 
-        return {"survivor": survivor, "fresh": self.with_fresh_client(look)}, parts, asked
+        return {"survivor": survivor, "fresh": self.with_fresh_client(look)}, parts, request_count
 
     def look(self, mount, before) -> pd.DataFrame:
         """The metadata that a client reads of these names, as DataFrame."""
@@ -205,7 +205,7 @@ class CrashRun:
         """{part: names}, by the server of each name at the crash."""
         names = []
         with suppress(SystemFailure):       # a server that died holds no locks
-            names = held(self.ceph, mount, before, self.point.rank)
+            names = locked_names(self.ceph, mount, before, self.point.rank)
         return crash_outcomes.parts_of(before["name"], owned, self.point.rank, names)
 
     def with_fresh_client(self, act):
@@ -241,8 +241,8 @@ class CrashRun:
         until = time.monotonic() + self.point.last_s
         while True:
             counts = by_parts(before, self.look(mount, before), parts)
-            lacking = any(one["unobtainable"] or one["unasked"] for one in counts.values())
-            if not lacking or time.monotonic() > until:
+            incomplete = any(one["unobtainable"] or one["unasked"] for one in counts.values())
+            if not incomplete or time.monotonic() > until:
                 return counts
 
     def load_metrics(self, mount, load) -> dict:
@@ -310,7 +310,7 @@ def by_parts(before, after, parts) -> dict:
     return {part: compare(before[before["name"].isin(names)], after) for part, names in parts.items()}
 
 
-def held(ceph, mount, before, rank) -> list[str]:
+def locked_names(ceph, mount, before, rank) -> list[str]:
     """Names for which a living server's lock, or a call of this client, waits for `rank`."""
     calls = [call for call in mount.unanswered() if call["rank"] == rank]
     named = before.groupby(before["ino"].astype(int))["name"].agg(list).to_dict()

@@ -119,11 +119,11 @@ def classify(evidence: dict) -> dict:
 
     ValueError where evidence is missing, since an unchecked property does not count as right.
     """
-    lacking = [key for key in KEYS if key not in evidence]
-    if lacking:
-        raise ValueError(f"no evidence of {', '.join(lacking)}")
-    asked = [evidence[client] for client in CLIENTS]
-    of_clients = {client: outcome(parts and together(parts)) for client, parts in zip(CLIENTS, asked)}
+    missing = [key for key in KEYS if key not in evidence]
+    if missing:
+        raise ValueError(f"no evidence of {', '.join(missing)}")
+    by_client = [evidence[client] for client in CLIENTS]
+    of_clients = {client: outcome(parts and together(parts)) for client, parts in zip(CLIENTS, by_client)}
     worst = worse(*of_clients.values())
     ways = {
         "other_mds_died": bool(evidence["others_died"]),
@@ -132,7 +132,7 @@ def classify(evidence: dict) -> dict:
         "map_not_updated": evidence["noticed_s"] is not None and evidence["map_updated_s"] is None,
     }
     unserved = evidence["active_s"] is None and not evidence["spare"]
-    why = any(ways.values()) or (unserved and all(map(_waits_for_the_dead, asked)))
+    why = any(ways.values()) or (unserved and all(map(_waits_for_the_dead, by_client)))
     bad = worst not in ("right", UNASKED)
     return {**of_clients, "outcome": worst, **{way: int(seen) for way, seen in ways.items()},
             "rank_unserved": int(unserved), "unexplained": int(bad and not why)}
@@ -170,15 +170,15 @@ def crash_metrics(evidence: dict, last: dict) -> dict:
 
 def _of_client(parts: dict | None) -> dict:
     """Counts of one client; NaN where it could not mount."""
-    words = (*OUTCOMES, UNASKED)
+    outcomes = (*OUTCOMES, UNASKED)
     if parts is None:
-        return {name: math.nan for word in words
+        return {name: math.nan for word in outcomes
                 for name in (word, *(f"{word}_{part}" for part in ("dead", "living", "held")))}
     every, dead, held = together(parts), *(together({part: parts.get(part, {})}) for part in ("dead", "held"))
     differing = Counter()
     for counts in parts.values():
         differing.update(counts.get("differing", {}))
-    return {name: float(number) for word in words for name, number in (
+    return {name: float(number) for word in outcomes for name, number in (
         (word, every[word]), (f"{word}_dead", dead[word]),
         (f"{word}_living", every[word] - dead[word]), (f"{word}_held", held[word]))} | {
         "differing": ", ".join(f"{name} ({number})" for name, number in differing.items())}

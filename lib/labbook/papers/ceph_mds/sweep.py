@@ -104,6 +104,6 @@ def sweep_metrics(rates: dict[int, float]) -> dict:
 def trend(rates: dict[int, float], without: int | None = None):
     """The function of a number of directories that gives the rate of the line through the logarithms (least
     squares) of all rates but one. It takes two others."""
-    kept = [number for number in sorted(rates) if number != without]
-    slope, level = np.polyfit(np.log(kept), np.log([rates[number] for number in kept]), 1)
+    numbers = [number for number in sorted(rates) if number != without]
+    slope, level = np.polyfit(np.log(numbers), np.log([rates[number] for number in numbers]), 1)
     return lambda number: float(np.exp(level + slope * np.log(number)))

@@ -59,7 +59,7 @@ def boot_rows(moments: list[dict], faults=()) -> pd.DataFrame:
 
 def boot_metrics(moments: list[dict], requested: int, answers: bool = True) -> dict:
     """Metrics of `requested` servers; the cloud created those in `moments`. answers: whether they were waited for
-    until they answered; otherwise what tells of that is NaN.
+    until they answered; otherwise the metrics of that are NaN.
 
     asked: the number of requested servers. failed_to_run, failed_to_answer: numbers of servers.
     returned_s: duration of the call. all_running_s, all_launched_s, all_ssh_s: from the call to the

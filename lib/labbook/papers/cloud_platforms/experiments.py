@@ -62,8 +62,8 @@ class Experiments:
     @staticmethod
     def others(*releases, but=lambda point: False):
         """A grid's `leave_out`: arms of releases that one of these lists lacks, and those for which `but` is true."""
-        asked = set.intersection(*map(set, releases))
-        return lambda point: point.release not in asked or but(point)
+        in_all = set.intersection(*map(set, releases))
+        return lambda point: point.release not in in_all or but(point)
 
     def has_no_node(self, point) -> bool:
         """Whether the point cannot measure the bare node, which is measured once, with the lab's newer cloud."""
@@ -152,7 +152,7 @@ class Experiments:
             return style.load_of(rows, started)
 
         self._measure(experiment, prepare, visit, warm=None if program else warm, vcpus=lambda point: point.cores,
-                      more=lambda tested, point: told(style.facts(tested.machines[0].via), "unixbench"))
+                      more=lambda tested, point: build_facts(style.facts(tested.machines[0].via), "unixbench"))
 
     def disk(self, experiment) -> None:
         """Run bonnie++ on a server's local disk, on a network volume, or on the node's disk."""
@@ -233,7 +233,7 @@ class Experiments:
 
         def more(tested, point):
             via = tested.machines[0].via
-            metrics, facts = told(nas.facts(via), "npb")
+            metrics, facts = build_facts(nas.facts(via), "npb")
             most = max(servers_by_machine(tested.servers).values(), default=len(tested.servers))
             return metrics | {"mpi": via.run("mpirun --version | head -1").stdout.strip(),
                               "most_on_a_machine": float(most)}, facts
@@ -266,7 +266,7 @@ def of_servers(bed, folder: str = "") -> Tested:
     return Tested(bed, servers, [bed.testbed.reach(one) for one in servers], folder)
 
 
-def told(built: dict, name: str) -> tuple[dict, dict]:
+def build_facts(built: dict, name: str) -> tuple[dict, dict]:
     """(metrics, facts) of what was compiled."""
     return {"compiler": built.get(f"{name}_compiler", "not reported")}, built
 
@@ -324,10 +324,10 @@ def equipped(machines, benchmark, program):
 
     It is compiled on the host from which the machines are reached, then copied.
     """
-    lacking = [one for one in machines if one.run(f"test -x {one.folder}/{program}", check=False).exit_code]
-    if lacking:
-        benchmark.build(lacking[0].via)
-    for one in lacking:
+    unequipped = [one for one in machines if one.run(f"test -x {one.folder}/{program}", check=False).exit_code]
+    if unequipped:
+        benchmark.build(unequipped[0].via)
+    for one in unequipped:
         if not one.here:
             one.send(one.via.root / "benchmarks", one.folder)
     return machines

@@ -126,12 +126,12 @@ def boot_parts(summary: pd.DataFrame):
         parts["to_ssh_s"] = parts["all_ssh_s"] - parts["all_running_s"]
         parts["arm"] = [f"{figures.name(r, 'release')}, {gb:g} GB, {n}" for r, gb, n in
                         zip(parts["release"], parts["image_gb"], parts["at_once"])]
-    shown = {"returned_s": "the call", "to_launched_s": "until started", "to_running_s": "until reported",
-             "to_ssh_s": "until ssh"}
+    labels = {"returned_s": "the call", "to_launched_s": "until started", "to_running_s": "until reported",
+              "to_ssh_s": "until ssh"}
     if len(parts) and parts["to_ssh_s"].isna().all():
-        del shown["to_ssh_s"]
+        del labels["to_ssh_s"]
     return figures.stacked_bars(parts, y="arm", label="time from the call, s",
-                              note="By release, image and number at once", parts=shown)
+                              note="By release, image and number at once", parts=labels)
 
 
 def boot_medians(summary: pd.DataFrame):
@@ -210,10 +210,10 @@ def npb_table(printed: pd.DataFrame, summary: pd.DataFrame, tables: list[int], s
 
     `servers`: the parameter that identifies the servers.
     """
-    words = " and ".join(map(str, tables))
+    numbers = " and ".join(map(str, tables))
     return figures.paper_vs_measured(printed[printed["table"].isin(tables)], summary,
                           by={"kernel": "Task", servers: "Servers"}, arm="release", metric="seconds",
-                          unit="s", label=f"tables {words} beside ours")
+                          unit="s", label=f"tables {numbers} beside ours")
 
 
 def disks_are(conditions: dict) -> str:

@@ -51,7 +51,7 @@ class Platforms:
     """The platforms of a study's lab. description: of lab.yml, which has the releases' settings."""
 
     def __init__(self, description: LabDescription):
-        self._description, self._lab, self._kept, self._lock = description, None, [], threading.Lock()
+        self._description, self._lab, self._beds, self._lock = description, None, [], threading.Lock()
 
     def beds(self, attempt, arms, everyone, **types) -> dict:
         """{arm: its Bed} of arms of the attempt's point that are to be up at once; `types` as of `bed`.
@@ -82,20 +82,20 @@ class Platforms:
             found = self._made(lab, point, hosts, config)
             if found.kept:
                 with self._lock:
-                    self._kept.append(found)
+                    self._beds.append(found)
         return _set(found, **types)
 
     def _bed_of(self, config) -> Bed | None:
-        return next((bed for bed in self._kept if bed.config == config), None)
+        return next((bed for bed in self._beds if bed.config == config), None)
 
     def _to_end(self, lab, config, hosts, alone, fresh) -> list[Bed]:
         """The kept beds that are in the way of this one; they are kept no longer."""
         with self._lock:
             if lab is not self._lab:        # the former lab took its platforms with it
-                self._lab, self._kept = lab, []
-            in_the_way = [bed for bed in self._kept if (fresh or bed.config != config) and (
+                self._lab, self._beds = lab, []
+            in_the_way = [bed for bed in self._beds if (fresh or bed.config != config) and (
                 alone or {host.name for host in bed.hosts} & set(hosts))]
-            self._kept = [bed for bed in self._kept if bed not in in_the_way]
+            self._beds = [bed for bed in self._beds if bed not in in_the_way]
             return in_the_way
 
     def _made(self, lab, point, hosts, config) -> Bed:

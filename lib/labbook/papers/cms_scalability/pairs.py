@@ -147,9 +147,9 @@ class Servers(Together):
     def with_all(self, lab, places: dict) -> "Servers":
         """With those of `places`, {arm: Place}, that were not up: a point may have fewer arms than the next
         one of its set-up."""
-        lacking = {arm: one for arm, one in places.items() if arm not in self}
-        if lacking:
-            self.update(zip(lacking, experiments.warm_places(lab, list(lacking.values()))))
+        missing = {arm: one for arm, one in places.items() if arm not in self}
+        if missing:
+            self.update(zip(missing, experiments.warm_places(lab, list(missing.values()))))
         return self
 
 

@@ -38,8 +38,8 @@ def improvement(summary: pd.DataFrame, *, x: str, x_label: str, hue: str, metric
         medians = plots.draw(axes, points, hue, x, SAVED, colours)
         marks = [] if printed is None else _printed(axes, printed, hue, x, colours)
         plots.legend(figure, "", hue, colours, points, more=marks)
-        words = plots.alt("", medians, hue, x, x_label, label) + _printed_words(printed, hue, x, x_label)
-        drawn = panel(figure, words)
+        text = plots.alt("", medians, hue, x, x_label, label) + _printed_words(printed, hue, x, x_label)
+        drawn = panel(figure, text)
     what = quantity(label)[0]
     return Picture((drawn,), plots.caption(
         f"{what[0].upper()}{what[1:]}, paired by repeat; "
@@ -83,10 +83,10 @@ def _printed_words(printed, hue, x, x_label) -> str:
     if printed is None:
         return ""
     unit = quantity(x_label)[1]
-    words = [f"{name(value, hue)}: " + ", ".join(
+    lines = [f"{name(value, hue)}: " + ", ".join(
         f"{p.saved_percent:g} % at {getattr(p, x):g} {unit}".rstrip() for p in rows.itertuples())
         for value, rows in printed.groupby(hue, sort=True)]
-    return " In the paper: " + "; ".join(words) + "."
+    return " In the paper: " + "; ".join(lines) + "."
 
 
 def steps(summary: pd.DataFrame, scenario: str) -> pd.DataFrame:

@@ -88,7 +88,7 @@ def _machine_name(study, machine) -> str:
 
 def _run(one) -> str:
     """Whose verdict a row shows, for a filter: that of the last run "here", a "published" one, or "none"."""
-    if outcomes.says_nothing(one):
+    if outcomes.has_no_verdict(one):
         return "none"
     return "published" if one["run"] == "published" else "here"
 
@@ -96,11 +96,11 @@ def _run(one) -> str:
 def bar(rows, size="") -> str:
     """A bar of verdicts by their share, with the counts in words."""
     counts = outcomes.counts(rows)
-    words = ", ".join(f"{count} {word}" for word, count in counts.items())
+    summary = ", ".join(f"{count} {word}" for word, count in counts.items())
     pieces = "".join(f'<span class="lb-bar-{kind_of(word)}" style="flex-grow:{count}"></span>'
                      for word, count in counts.items())
     return (f'<span class="labbook-bar {size}"><span class="lb-bar-pieces" aria-hidden="true">{pieces}</span>'
-            f'<span class="lb-faint">{escape(words) or "no claims"}</span></span>')
+            f'<span class="lb-faint">{escape(summary) or "no claims"}</span></span>')
 
 
 def counted(rows) -> str:

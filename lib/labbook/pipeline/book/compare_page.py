@@ -56,12 +56,12 @@ def _beside(study, a_name, a, b_name, b) -> str:
             f"{escape(changes)}.</p>{_folded('The claims', heads, body, any(p.change == compare.REVERSED for p in found))}")
 
 
-def _set(study, machine, each, words) -> str:
+def _set(study, machine, each, machine_name) -> str:
     measured = [one for one in each.values() if published_verdicts.is_measured(one)]
     heads = ("Claim", "Here", "Verdict")
     body = "".join(row(heads, (escape(one["statement"]), escape(ours(one)), badge(one["verdict"])))
                    for one in measured)
-    summary = f"Published: {words}, {published.points(study, machine)} points, {counted(measured)} measured"
+    summary = f"Published: {machine_name}, {published.points(study, machine)} points, {counted(measured)} measured"
     return f'<div id="{published_verdicts.anchor(study, machine)}">{_folded(summary, heads, body, False)}</div>'
 
 

@@ -128,13 +128,13 @@ def _how_much(row: Row) -> str:
 
 def _conditions(rows: list[Row]) -> str:
     """Machine, date, versions and numbers of rounds, in words."""
-    told = {}
+    by_machine = {}
     for row in rows:
         if row.ratio is not None:
-            told.setdefault((row.machine, row.date), ([], set()))[0].append(row.rounds)
-            told[row.machine, row.date][1].update(row.versions)
+            by_machine.setdefault((row.machine, row.date), ([], set()))[0].append(row.rounds)
+            by_machine[row.machine, row.date][1].update(row.versions)
     parts = []
-    for (machine, date), (rounds, versions) in told.items():
+    for (machine, date), (rounds, versions) in by_machine.items():
         several = f"{min(rounds)} to {max(rounds)}" if min(rounds) != max(rounds) else f"{rounds[0]}"
         named = "".join(f"; {name} {version}" for name, version in sorted(versions))
         parts.append(f"{several} rounds, {machine}, {date}{named}.")
@@ -156,9 +156,9 @@ def figure(rows: list[Row]) -> str:
     ticks = [tick for tick in TICKS if low <= tick <= high]
     axis = "".join(_tick(tick, x(tick), height) for tick in ticks)
     lines = "".join(_mark(row, x, MARGIN + LINE * (number + 0.5)) for number, row in enumerate(rows))
-    words = "; ".join(f"{row.what} beside {row.against}: {_short(row.ratio)}" for row in rows)
+    summary = "; ".join(f"{row.what} beside {row.against}: {_short(row.ratio)}" for row in rows)
     return ('<figure><div class="labbook-scroll" role="region" tabindex="0" aria-label="Ratios of all comparisons">'
-            f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(_plain(words))}" '
+            f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(_plain(summary))}" '
             f'style="width:100%;min-width:{LEAST_WIDTH}px;max-width:{WIDTH}px;font-size:12px;fill:currentColor">'
             f"{axis}{lines}</svg></div><figcaption>How many times as good "
             "as the other side labbook is, of all rounds; the mark is the median. Right of 1 is ahead. Logarithmic."
@@ -174,10 +174,10 @@ def _tick(ratio: float, x: float, height: float) -> str:
 
 def _mark(row: Row, x, y: float) -> str:
     colour = ("green, #009e73" if row.low > 1 else "vermilion, #d55e00" if row.high < 1 else "faint, #59636e")
-    told = escape(_plain(f"{row.what} beside {row.against}: {_short(row.ratio)} ({_short(row.low)} to "
-                          f"{_short(row.high)})"))
+    title = escape(_plain(f"{row.what} beside {row.against}: {_short(row.ratio)} ({_short(row.low)} to "
+                         f"{_short(row.high)})"))
     label = escape(_plain(f"{row.what} / {row.against}"))
-    return (f'<g><title>{told}</title><text x="{LABELS}" y="{y + 4:.1f}" text-anchor="end">{label}</text>'
+    return (f'<g><title>{title}</title><text x="{LABELS}" y="{y + 4:.1f}" text-anchor="end">{label}</text>'
             f'<line x1="{x(row.low):.1f}" x2="{x(row.high):.1f}" y1="{y:.1f}" y2="{y:.1f}" '
             f'style="stroke:var(--lb-fig-{colour});stroke-width:3"/>'
             f'<circle cx="{x(row.ratio):.1f}" cy="{y:.1f}" r="4" style="fill:var(--lb-fig-{colour})"/></g>')

@@ -103,20 +103,20 @@ def command(study: str, note: dict) -> str:
     """The command that makes this page."""
     if note.get("published"):
         return "make published"
-    words = ["labbook run", study]
+    command_line = ["labbook run", study]
     if note.get("fleet"):
-        words.append(_of_fleet(note["fleet"]))
+        command_line.append(_of_fleet(note["fleet"]))
     if note.get("profile", "quick") != "quick":
-        words.append(f"--profile {note['profile']}")
+        command_line.append(f"--profile {note['profile']}")
     beyond = _beyond_profile(study, note)
     which = (note.get("board") or {}).get("which")
     if which and (beyond.keys() - {"environment"} or note.get("profile", "quick") != "quick"
                   or which != _lab(study).get("quick", {}).get("claims")):
-        words.append(f"--until-decided --claims {which}")
+        command_line.append(f"--until-decided --claims {which}")
     for name, value in beyond.items():
         text = value if isinstance(value, str) else json.dumps(value)
-        words.append(f"--environment {text}" if name == "environment" else f"-p {name} '{text}'")
-    return " ".join(words)
+        command_line.append(f"--environment {text}" if name == "environment" else f"-p {name} '{text}'")
+    return " ".join(command_line)
 
 
 def _of_fleet(folder: str) -> str:

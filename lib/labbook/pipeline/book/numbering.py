@@ -14,7 +14,7 @@ from labbook.pipeline.book import glued
 from labbook.pipeline.sources import notebooks
 
 _FIGURE = re.compile(r'<figure class="labbook-figure">.*?</figure>', re.DOTALL)
-_LINK = re.compile(r"\[(?P<words>[^\]]*)\]\(#(?P<name>[\w-]+)\)")
+_LINK = re.compile(r"\[(?P<text>[^\]]*)\]\(#(?P<name>[\w-]+)\)")
 _TABLE = re.compile(r'(?:<summary>Table of (?P<rows>\d+) rows: [^<]*</summary>)?<div class="labbook-scroll"[^>]*aria-label="(?P<label>[^"]*)">'
                     r'<table class="labbook-table(?: numbers)?">(?P<caption><caption>)?')
 
@@ -38,14 +38,14 @@ class Numbers:
                 self.places.setdefault(name, self._made)
 
     def refer(self, text: str) -> str:
-        """Markdown in which references are links with numbers; those to what was not made are their words."""
+        """Markdown in which references are links with numbers; those to what was not made are their text alone."""
         return _LINK.sub(self._link, text)
 
     def _link(self, found) -> str:
         if found["name"] not in self.places:
-            return found["words"] if found["name"] in self._names else found[0]
-        place, words = self.places[found["name"]]
-        return f'<a href="#{place}">{words}</a>'
+            return found["text"] if found["name"] in self._names else found[0]
+        place, label = self.places[found["name"]]
+        return f'<a href="#{place}">{label}</a>'
 
     def _number(self, data: dict) -> None:
         if "text/html" in data:

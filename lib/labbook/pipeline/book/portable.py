@@ -28,18 +28,18 @@ def portable(notebook: dict) -> dict:
         return glued.words(made[name]) if name in made else NOT_MEASURED
 
     def whole(name, itself):
-        shown = glued.data(made[name]).get("text/html") if name in made else None
-        return _for_anyone(shown) if shown else value(name, itself)
+        as_html = glued.data(made[name]).get("text/html") if name in made else None
+        return _for_anyone(as_html) if as_html else value(name, itself)
 
     for cell in cells:
         if cell["cell_type"] == "markdown":
             cell["source"] = _ANCHOR.sub(r"\1", glued.replaced(notebooks.source(cell), value, whole))
         elif "outputs" in cell:
-            cell["outputs"] = [_shown(output) for output in cell["outputs"] if not glued.is_record(output)]
+            cell["outputs"] = [_with_images(output) for output in cell["outputs"] if not glued.is_record(output)]
     return notebook
 
 
-def _shown(output: dict) -> dict:
+def _with_images(output: dict) -> dict:
     data = output.get("data", {})
     if "text/html" in data:
         data["text/html"] = _for_anyone(notebooks.joined(data["text/html"]))

@@ -53,12 +53,12 @@ def _studies() -> dict:
         note = pages.note(study)
         files = downloads.files(study, note)
         wanted |= {f"{downloads.FOLDER}/{study}/{name}": data for name, data in files.items()}
-        shown = points.files(study, note)
-        wanted |= {f"{points.FOLDER}/{study}/{name}": data for name, data in shown.items()}
+        point_files = points.files(study, note)
+        wanted |= {f"{points.FOLDER}/{study}/{name}": data for name, data in point_files.items()}
         sets = front.sets_line(study) if note.get("published") else ""
         rows[study] = outcomes.of_study(study)
-        page = dressed(_page(study, note), note, downloads.ending(study, note, files, points.links(study, shown)), sets,
-                       opening(study, rows[study]))
+        ending = downloads.ending(study, note, files, points.links(study, point_files))
+        page = dressed(_page(study, note), note, ending, sets, opening(study, rows[study]))
         texts[study] = json.dumps(page, ensure_ascii=False, indent=1)
         wanted[f"notebooks/{study}.ipynb"] = texts[study].encode()
         wanted |= _code(study)

@@ -98,9 +98,9 @@ def _machines(found) -> str:
     items = "".join(f"<li>{_linked(pair.study, {'id': pair.id, 'statement': pair.statement})} "
                     f"{badge(pair.a['verdict'])} {escape(brief(pair.a))}; {badge(pair.b['verdict'])} {escape(brief(pair.b))}</li>"
                     for pair in unlike)
-    said = f"<p>Decided differently:</p><ul>{items}</ul>" if unlike else "<p>None was decided differently.</p>"
+    details = f"<p>Decided differently:</p><ul>{items}</ul>" if unlike else "<p>None was decided differently.</p>"
     return (f"<p>Published sets of different kinds of machine: {escape(compare.agreement(pairs))}. "
-            f'<a href="compare.html">All of them beside each other</a>.</p>{said}')
+            f'<a href="compare.html">All of them beside each other</a>.</p>{details}')
 
 
 def _between_machines(study) -> list:
@@ -113,12 +113,12 @@ def _between_machines(study) -> list:
 def _lessons(found, findings) -> list[str]:
     """Markdown: a heading a kind, and below it each lesson."""
     parts = []
-    for kind, words in KINDS.items():
+    for kind, heading in KINDS.items():
         entries = "".join(
             f'<dt>{escape(one["title"])}</dt><dd>{_glued(study, rows, one["text"])} '
             f'<a class="lb-faint" href="{_UP}notebooks/{study}.html">{escape(title(study))}</a></dd>'
             for study, rows in found.items() for one in findings[study]["lessons"] if one["kind"] == kind)
-        parts += [f"### {words}", raw(f'<dl class="labbook-lessons">{entries}</dl>')] if entries else []
+        parts += [f"### {heading}", raw(f'<dl class="labbook-lessons">{entries}</dl>')] if entries else []
     return parts
 
 

@@ -159,17 +159,17 @@ class Driver:
                                     stderr=subprocess.STDOUT, start_new_session=True)
 
     def _watch(self, child, interrupts, show):
-        asked = None
+        interrupted_s = None
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(_LOOK_SECONDS)
                 return
             self.story.read_on()
             show(self.story)
-            if interrupts.count and asked is None:
-                asked = time.monotonic()
+            if interrupts.count and interrupted_s is None:
+                interrupted_s = time.monotonic()
                 child.send_signal(signal.SIGUSR1)
-            late = asked is not None and time.monotonic() - asked > CLEAN_UP_SECONDS
+            late = interrupted_s is not None and time.monotonic() - interrupted_s > CLEAN_UP_SECONDS
             if interrupts.count > 1 or late:
                 child.kill()
                 with contextlib.suppress(subprocess.TimeoutExpired):

@@ -29,7 +29,7 @@ def main() -> None:
 
     if parent := os.environ.get("JPY_PARENT_PID"):
         die_with(int(parent))
-    progress.tell(event="kernel", pid=os.getpid())
+    progress.append_event(event="kernel", pid=os.getpid())
     if sys.path[0] in ("", os.getcwd()):
         del sys.path[0]  # as ipykernel_launcher does; the notebook gets it back
     from ipykernel.kernelapp import IPKernelApp

@@ -26,7 +26,7 @@ def beside(partial: Path) -> Path:
     return partial.with_name(partial.name.replace(".partial.ipynb", "") + ".progress")
 
 
-def tell(**event) -> None:
+def append_event(**event) -> None:
     """Append one event, if there is a progress file. One write, so that lines never mix."""
     if path := os.environ.get("LABBOOK_PROGRESS"):
         with disk_errors(Path(path)), open(path, "a", encoding="utf-8") as file:

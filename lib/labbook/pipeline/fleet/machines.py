@@ -48,7 +48,7 @@ def doctor(studies, file, as_json=False, profile="quick") -> int:
         print(json.dumps({"fleet": fleet.name, "machines": [vars(one) for one in seen]}, indent=1))
     else:
         print(colour.words("\n".join(_lines(seen, studies)), sys.stdout))
-    measured = {study for one in seen for study, lacks in one.studies.items() if not lacks}
+    measured = {study for one in seen for study, missing in one.studies.items() if not missing}
     return int(any(one.problem for one in seen) or measured != set(studies))
 
 
@@ -60,17 +60,17 @@ def _look(machine, studies, profile) -> Seen:
         seen.problem, seen.remedy = error.message, "Check address, user, key and known_hosts in the fleet file"
         return seen
     try:
-        code, said, complaint = _run(
+        code, output, complaint = _run(
             connection, machine, f".venv/bin/python -c {shlex.quote(ABOUT)} {' '.join(studies)}", DOCTOR_SECONDS)
         if code:
             seen.problem = _last(complaint) or f"its checkout does not answer (code {code})"
             seen.remedy = f"Type: labbook install --fleet FILE, with `allow: [code]` for {machine.name}"
             return seen
-        seen.about = json.loads(said.strip().splitlines()[-1])
-        code, said, complaint = _run(
+        seen.about = json.loads(output.strip().splitlines()[-1])
+        code, output, complaint = _run(
             connection, machine, f".venv/bin/python -m labbook.cli doctor --json --profile {profile} "
             f"--environment {machine.environment} {' '.join(studies)}", DOCTOR_SECONDS)
-        findings = json.loads(said)["findings"] if said.strip().startswith("{") else None
+        findings = json.loads(output)["findings"] if output.strip().startswith("{") else None
         if findings is None:
             seen.problem = _last(complaint) or "its `labbook doctor` failed"
         else:
@@ -99,8 +99,8 @@ def _lines(seen, studies):
         of = one.about["machine"]
         yield f"{one.name}: {of['cores']} × {of['cpu']}, {of['memory_gib']} GiB, Linux {of['kernel']}, {of['system']}"
         for study in studies:
-            lacks = one.studies.get(study, [])
-            yield f"  {study:<{width}}  " + (f"MISSING: {'; '.join(lacks)}" if lacks else "ready")
+            missing = one.studies.get(study, [])
+            yield f"  {study:<{width}}  " + (f"MISSING: {'; '.join(missing)}" if missing else "ready")
     kinds = {(one.about["machine"]["cpu"], one.about["machine"]["cores"]) for one in seen if one.about}
     if len(kinds) > 1:
         yield f"\nMachines of {len(kinds)} kinds: each verdict says what differs between them."
@@ -149,8 +149,8 @@ def _prepare(machine, studies, profile) -> str | None:
 def _require_idle(connection, machine) -> None:
     """LabError while a job is under way, which would go on with another library. Where there is no checkout yet, or
     half of one, nothing is measured."""
-    _, said, _ = _run(connection, machine, f".venv/bin/python -c {shlex.quote(UNDER_WAY)}", LOOK_SECONDS)
-    if on_machine.JOB_ID.fullmatch(job := _last(said)):
+    _, output, _ = _run(connection, machine, f".venv/bin/python -c {shlex.quote(UNDER_WAY)}", LOOK_SECONDS)
+    if on_machine.JOB_ID.fullmatch(job := _last(output)):
         raise LabError(f"it measures job {job}", remedy="Wait until the run that drives it is over, or end that with "
                        "Ctrl-C; then type the same again")
 
@@ -164,9 +164,9 @@ def _allowed(machine, studies) -> list:
 
 
 def _must(connection, machine, command, what) -> None:
-    code, said, complaint = _run(connection, machine, command, INSTALL_SECONDS)
+    code, output, complaint = _run(connection, machine, command, INSTALL_SECONDS)
     if code:
-        raise LabError(f"{what} ended with {code}: {_last(complaint) or _last(said)}")
+        raise LabError(f"{what} ended with {code}: {_last(complaint) or _last(output)}")
 
 
 def _run(connection, machine, command: str, seconds: float):

@@ -144,8 +144,8 @@ def beat(id: str) -> None:
 
 
 def clean() -> list[str]:
-    """Take down what killed runs left on this machine, unless a job is under way; lines of what was said. A lab that
-    `labbook up` keeps stays."""
+    """Take down what killed runs left on this machine, unless a job is under way; the lines that it printed. A lab
+    that `labbook up` keeps stays."""
     if under_way():
         return []
     done = subprocess.run([sys.executable, "-c", SWEEP], text=True, capture_output=True, stdin=subprocess.DEVNULL,

@@ -43,9 +43,9 @@ class OwnCluster(Engines):
 
     def __init__(self, fleet):
         self.fleet, self._sessions, self._controller = fleet, {}, None
-        self._kept = contextlib.ExitStack()
+        self._stack = contextlib.ExitStack()
         try:
-            self._folder = self._kept.enter_context(_own_folder())
+            self._folder = self._stack.enter_context(_own_folder())
             files = connection.connection_files(connection.LOOPBACK, connection.LOOPBACK, _free_ports())
             for name, text in files.items():
                 _write_secret(self._folder / name, text)
@@ -65,7 +65,7 @@ class OwnCluster(Engines):
         return super().look()
 
     def why_not(self, name: str) -> str:
-        """The last line that SSH or the engine of a machine said."""
+        """The last line that SSH or the engine of a machine printed."""
         return self._sessions[name].last_words()
 
     def close(self) -> None:
@@ -78,7 +78,7 @@ class OwnCluster(Engines):
             with contextlib.suppress(ProcessLookupError):   # with the process that it has forked
                 os.killpg(self._controller.pid, signal.SIGKILL)
             self._controller.wait()
-        self._kept.close()
+        self._stack.close()
 
     def _start_controller(self):
         command = [sys.executable, "-m", "ipyparallel.controller", f"--profile-dir={self._folder}/crew/profile",

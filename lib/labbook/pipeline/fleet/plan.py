@@ -13,33 +13,33 @@ from labbook.pipeline.executing.driver import Interrupts, look
 from labbook.pipeline.executing.progress import duration
 from labbook.pipeline.fleet import plans
 from labbook.pipeline.fleet.file import Fleet
-from labbook.pipeline.fleet.run import check_asked, check_local
+from labbook.pipeline.fleet.run import check_local, check_options
 from labbook.pipeline.fleet.scheduler import Scheduler, seconds
 from labbook.pipeline.fleet.simulated import simulate
 from labbook.pipeline.running import asking, run
 
 
-def plan(names, asked: run.Asked, file) -> int:
+def plan(names, options: run.Options, file) -> int:
     """Print it; 1 if a notebook fails before its plan is complete, 128 + signal after an interruption. InputError for
     options that have no such plan."""
     why = "the number of repeats that decide a claim is not known before the run"
     no_plan = InputError(why, key="--dry-run", allowed=(
         "with --profile full and without --until-decided, or without --fleet: the estimate for one machine"))
-    if asked.which:
+    if options.which:
         raise no_plan
     fleet = Fleet.load(file)
-    check_asked(asked)
-    asked = replace(asked, fleet=fleet.folder)
-    jobs = {study: run.parameters_of(study, asked) for study in run.chosen_studies(names, asked)}
+    check_options(options)
+    options = replace(options, fleet=fleet.folder)
+    jobs = {study: run.parameters_of(study, options) for study in run.chosen_studies(names, options)}
     run.check_files(jobs)
-    if any(asking.question(study, asked) for study in jobs):    # the quick profile asks, too
+    if any(asking.question(study, options) for study in jobs):    # the quick profile asks, too
         raise no_plan
     found, failed = {}, False
     with Interrupts("stopping") as interrupts:
         for study, chosen in jobs.items():
             check_local(study, chosen)
             print(f"{study}: looking what there is to measure", file=sys.stderr, flush=True)
-            found[study], why = _of_study(study, chosen, asked, interrupts)
+            found[study], why = _of_study(study, chosen, options, interrupts)
             if interrupts.count:
                 return 128 + interrupts.signal
             if why:
@@ -49,16 +49,16 @@ def plan(names, asked: run.Asked, file) -> int:
     return int(failed)
 
 
-def _of_study(study, chosen, asked, interrupts) -> tuple[tuple[list, list], str]:
+def _of_study(study, chosen, options, interrupts) -> tuple[tuple[list, list], str]:
     """((jobs, what each machine measures for itself), why there is no plan or "")."""
     try:
         with pages.only_me(study) as partial:
-            outcome, story = look(study, chosen, partial, run.variables(study, asked), interrupts)
+            outcome, story = look(study, chosen, partial, run.variables(study, options), interrupts)
     except pages.Busy as busy:
         return ([], []), str(busy)
     if outcome.state != pages.PAUSED:
         return ([], []), outcome.message() if outcome.error else "study.complete() was not reached"
-    return unmeasured(study, story, asked.profile), ""
+    return unmeasured(study, story, options.profile), ""
 
 
 def unmeasured(study: str, story, profile: str) -> tuple[list, list]:

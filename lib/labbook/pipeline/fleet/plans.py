@@ -23,8 +23,8 @@ def jobs(study: str, story, default_s: float | None = None) -> tuple[list[Job], 
                 found.append(Job(study, name, each["repeat"], points))
             else:
                 own += [(name, point) for point in points]
-    lacking = any(one.get("total", 0) > one.get("done", 0) for one in story.experiments.values())
-    if not found and own and lacking:       # nothing but ceilings is left: one machine measures them for the page
+    is_incomplete = any(one.get("total", 0) > one.get("done", 0) for one in story.experiments.values())
+    if not found and own and is_incomplete:       # nothing but ceilings is left: one machine measures them for the page
         name = own[0][0]
         found.append(Job(study, name, 1, ()))
     return found, own

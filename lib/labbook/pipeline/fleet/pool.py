@@ -46,23 +46,23 @@ class Batch:
 
 @dataclass
 class Talk:
-    """With one machine: the call under way, and its job. heard: when it last answered. told: it has taken note that
-    its job is to end."""
+    """With one machine: the call under way, and its job. answered_s: when it last answered; called_s: when the call
+    began. status: the last answer about its job. stop_noted: it has taken note that the job is to end."""
 
     engine: int
     id: str
     environment: str
-    heard: float
+    answered_s: float
     call: object = None
     then: object = None
-    asked: float = 0.0
+    called_s: float = 0.0
     job_id: str | None = None
     have: dict = field(default_factory=dict)
     next: float = 0.0
     refused: int = 0        # answers in a row with a record that came damaged
     about: dict | None = None
-    said: dict = field(default_factory=dict)    # the last answer about its job
-    told: bool = False
+    status: dict = field(default_factory=dict)
+    stop_noted: bool = False
 
 
 class Pool:
@@ -107,7 +107,7 @@ class Pool:
             talk.next = 0.0
 
     def at_work(self) -> list[str]:
-        """Machines that measure, or did when they were last heard."""
+        """Machines that measure, or did when they last answered."""
         return [name for name, talk in self.talks.items() if talk.job_id and not self._machine(name).lost]
 
     def _add(self, batch):
@@ -163,13 +163,13 @@ class Pool:
         return next(name for name, one in self.talks.items() if one is talk)
 
     def _ask(self, talk, then, function, *arguments):
-        talk.call, talk.then, talk.asked = self._engines.call(talk.engine, function, *arguments), then, self._clock()
+        talk.call, talk.then, talk.called_s = self._engines.call(talk.engine, function, *arguments), then, self._clock()
 
     def _talk(self, name, talk, there: bool, now):
         """Take the answer of a machine, or ask it something."""
         machine = self._machine(name)
         if talk.call is None and there:
-            talk.heard = now
+            talk.answered_s = now
         elif talk.call is not None and talk.call.ready():
             call, then, talk.call, talk.then = talk.call, talk.then, None, None
             try:
@@ -179,9 +179,9 @@ class Pool:
                 if there and _is_remote(error):
                     self._remote_error(name, talk, error, now)
             else:
-                talk.heard = now
+                talk.answered_s = now
                 then(talk, answer)
-        if not machine.lost and now - talk.heard > self._patience_s * LOST_FACTOR and (talk.call or not there):
+        if not machine.lost and now - talk.answered_s > self._patience_s * LOST_FACTOR and (talk.call or not there):
             self._lose(name, talk, now)
         if machine.lost:
             self._look_for(talk, there, now)
@@ -193,19 +193,19 @@ class Pool:
         """Ask a machine that is there what comes next. One that does not answer is asked the same again."""
         if talk.about is None:
             self._ask(talk, self._cleaned, on_machine.clean)
-        elif talk.job_id and self._stopping and not talk.told:
-            self._ask(talk, self._told, on_machine.stop, talk.job_id)
+        elif talk.job_id and self._stopping and not talk.stop_noted:
+            self._ask(talk, self._stop_taken, on_machine.stop, talk.job_id)
         elif talk.job_id:
             self._ask(talk, self._polled, on_machine.poll, talk.job_id, talk.have)
         elif talk.about and not self._stopping:
             self._hand_out(name, talk, now)
 
-    def _told(self, talk, _):
-        talk.told, talk.next = True, 0.0
+    def _stop_taken(self, talk, _):
+        talk.stop_noted, talk.next = True, 0.0
 
     def _look_for(self, talk, there, now):
         """Ask a machine that is lost, whose connection may be whole again."""
-        if talk.call is not None and now - talk.asked > self._patience_s:
+        if talk.call is not None and now - talk.called_s > self._patience_s:
             talk.call = None
         if talk.call is None and there and now >= talk.next:
             talk.next = now + self._patience_s / 4
@@ -213,7 +213,7 @@ class Pool:
 
     def _remote_error(self, name, talk, error, now):
         """The machine answers, but cannot do it: its disk is full, or its checkout was changed."""
-        talk.heard = now
+        talk.answered_s = now
         if self._machine(name).aside is None:
             why = str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
             self._say(f"{name} gets nothing more to measure: {why}")
@@ -234,7 +234,7 @@ class Pool:
         points = {job.experiment: [point.key for point in job.left(machine.id)]}
         for experiment, keys in _own_points(self.batches[job.study].own, machine.own_left).items():
             points.setdefault(experiment, []).extend(keys)
-        talk.job_id, talk.have, talk.said = secrets.token_hex(8), {}, {}
+        talk.job_id, talk.have, talk.status = secrets.token_hex(8), {}, {}
         self._say(f"{name}: {job.name}, {len(job.left(machine.id))} points")
         self._ask(talk, self._started, on_machine.start, {
             "id": talk.job_id, "study": job.study, "parameters": needs.parameters | {"environment": talk.environment},
@@ -246,17 +246,17 @@ class Pool:
             talk.job_id, talk.next = None, self._clock() + self._patience_s / 4
             self.scheduler.give_back(self._name(talk), self._clock())
 
-    def _polled(self, talk, said):
+    def _polled(self, talk, status):
         name, machine = self._name(talk), self._machine(self._name(talk))
-        job, talk.said = machine.job, said
-        whole = [self._take(name, job, one) for one in said["records"]]
-        talk.have |= {one["key"]: one["at"] for one, is_whole in zip(said["records"], whole) if is_whole}
+        job, talk.status = machine.job, status
+        whole = [self._take(name, job, one) for one in status["records"]]
+        talk.have |= {one["key"]: one["at"] for one, is_whole in zip(status["records"], whole) if is_whole}
         talk.refused = talk.refused + 1 if not all(whole) else 0
-        if said["more"] or 0 < talk.refused < ASKED_AGAIN:
+        if status["more"] or 0 < talk.refused < ASKED_AGAIN:
             talk.next = 0.0
-        elif said["state"] != on_machine.RUNNING:
+        elif status["state"] != on_machine.RUNNING:
             talk.job_id = None
-            self._ended(name, job, said)
+            self._ended(name, job, status)
 
     def _take(self, name, job, one) -> bool:
         """A record that has come: it is written, unless it is another machine's by now; False if it came damaged."""
@@ -271,20 +271,20 @@ class Pool:
         self.scheduler.came(name, job.study, one["experiment"], one["key"], self._clock())
         return True
 
-    def _ended(self, name, job, said):
+    def _ended(self, name, job, status):
         now = self._clock()
         if job is None:
             return
         if self._stopping or self._time_is_up(job):
             self.scheduler.give_up(name, now)
             return
-        if said["state"] == on_machine.UNKNOWN:     # it never began, or its disk is another's
+        if status["state"] == on_machine.UNKNOWN:     # it never began, or its disk is another's
             self.scheduler.give_back(name, now)
             return
-        error = said.get("error")
-        cut_short = said["state"] == on_machine.KILLED or said.get("outcome") == pages.INTERRUPTED
+        error = status.get("error")
+        cut_short = status["state"] == on_machine.KILLED or status.get("outcome") == pages.INTERRUPTED
         left = (self.scheduler.killed if cut_short else self.scheduler.ended)(name, error, now)
-        for one in said.get("failures", ()) if left else ():
+        for one in status.get("failures", ()) if left else ():
             self._home.take_failure(job.study, one["experiment"], one["key"], one["failure"], one["trace"])
         if left is not None:
             again = "" if any(left is failed for failed, _ in self.scheduler.failed) else "; it is tried again"

@@ -29,19 +29,19 @@ STEP_S = 0.1
 EXECUTIONS = threading.Semaphore(2)     # of notebooks here at a time
 
 
-def run_fleet(names, asked: run.Asked, file=None, profile=None) -> int:
+def run_fleet(names, options: run.Options, file=None, profile=None) -> int:
     """Measure on the machines of a fleet file, or of a running ipyparallel cluster; exit codes as run.run's."""
     fleet = Fleet.load(file) if file else None
     place = fleet.folder if fleet else _cluster_folder(profile)
-    check_asked(asked)
-    asked = replace(asked, fleet=place)
-    jobs = {study: run.parameters_of(study, asked) for study in run.chosen_studies(names, asked)}
-    todo = {study: chosen for study, chosen in jobs.items() if run.is_to_run(study, chosen, asked)}
+    check_options(options)
+    options = replace(options, fleet=place)
+    jobs = {study: run.parameters_of(study, options) for study in run.chosen_studies(names, options)}
+    todo = {study: chosen for study, chosen in jobs.items() if run.is_to_run(study, chosen, options)}
     run.check_files(todo)
-    todo = {study: todo[study] for study in asking.with_claims(todo, asked, named=bool(names), of=jobs)}
+    todo = {study: todo[study] for study in asking.with_claims(todo, options, named=bool(names), of=jobs)}
     for study, chosen in todo.items():
         check_local(study, chosen)
-    states = _Run(todo, asked, fleet, profile).all() if todo else []
+    states = _Run(todo, options, fleet, profile).all() if todo else []
     status.write()
     if current := [study for study in jobs if study not in todo]:
         print(f"{len(current)} of {len(jobs)} up to date: {', '.join(current)}", file=sys.stderr)
@@ -52,12 +52,12 @@ class _NoInterrupt:
     count = 0
 
 
-def check_asked(asked) -> None:
+def check_options(options) -> None:
     """InputError for options that a fleet does not have."""
-    if asked.published:
+    if options.published:
         raise InputError("published results are measured by no fleet", key="--fleet",
                          allowed="without LABBOOK_PUBLISHED")
-    if asked.environment:
+    if options.environment:
         raise InputError("a fleet's machines have environments of their own", key="--environment",
                          allowed="`environment` in the fleet file")
 
@@ -81,9 +81,9 @@ def _cluster_folder(profile: str) -> str:
 class _Run:
     """One run: `todo` is {study: parameters}."""
 
-    def __init__(self, todo, asked, fleet, profile):
-        self._todo, self._asked, self._fleet, self._profile = todo, asked, fleet, profile
-        self._shown = shown.Shown()
+    def __init__(self, todo, options, fleet, profile):
+        self._todo, self._options, self._fleet, self._profile = todo, options, fleet, profile
+        self._display = shown.Shown()
         self._states, self._broken = {}, None
         self._pool = None
 
@@ -94,8 +94,8 @@ class _Run:
         engines = self._engines()
         try:
             with Interrupts() as interrupts:
-                self._pool = Pool(engines, Home(self._asked.fleet), self._environment_of, self._shown.say,
-                                  self._patience_s, self._todo, by_repeat=self._asked.until is not None,
+                self._pool = Pool(engines, Home(self._options.fleet), self._environment_of, self._display.say,
+                                  self._patience_s, self._todo, by_repeat=self._options.until is not None,
                                   restricted=restricted)
                 self._wait_for_first(engines, interrupts)
                 self._drive(interrupts)
@@ -104,7 +104,7 @@ class _Run:
                 return 128 + interrupts.signal if interrupts.count else list(self._states.values())
         finally:
             engines.close()
-            self._shown.end()
+            self._display.end()
 
     def _engines(self):
         if self._fleet:
@@ -115,7 +115,8 @@ class _Run:
 
         engines = Profile(self._profile)
         if not engines.is_encrypted:
-            self._shown.say(f"warning: the cluster {self._profile} is not encrypted: start it with IPP_ENABLE_CURVE=1")
+            self._display.say(
+                f"warning: the cluster {self._profile} is not encrypted: start it with IPP_ENABLE_CURVE=1")
         engines.wait()
         return engines
 
@@ -150,7 +151,7 @@ class _Run:
                 self._pool.stop()
             if interrupts.count > 1 or (stopped and time.monotonic() - stopped > CLEAN_UP_SECONDS):
                 return
-            self._shown.show(self._pool)
+            self._display.show(self._pool)
             time.sleep(STEP_S)
         with contextlib.suppress(LabbookError):     # a last look: what was measured meanwhile comes home
             self._pool.step()
@@ -160,12 +161,12 @@ class _Run:
             self._pool.step()
         except LabbookError as error:       # nothing can be written here any more
             self._broken = self._broken or error
-        _write_state(self._asked.fleet, self._pool, self._shown)
+        _write_state(self._options.fleet, self._pool, self._display)
 
     def _study(self, study, chosen, interrupts):
         try:
             with pages.only_me(study) as partial:
-                self._states[study] = run.run_one(study, chosen, self._asked, interrupts, partial, self._execute,
+                self._states[study] = run.run_one(study, chosen, self._options, interrupts, partial, self._execute,
                                                   Bar(study, _Lines(sys.stderr)))
         except pages.Busy as busy:
             self._shown.say(run.not_started(study, busy))
@@ -174,17 +175,17 @@ class _Run:
             self._broken = self._broken or (error if isinstance(error, LabbookError) else LabbookError(
                 f"{study}: unexpected {type(error).__name__}: {error}"))
 
-    def _execute(self, study, chosen, asked, asks, interrupts, partial, bar):
+    def _execute(self, study, chosen, options, asks, interrupts, partial, bar):
         """As run._execute, with what is left measured by the fleet first."""
-        given = run.variables(study, asked)
+        given = run.variables(study, options)
         if asks:
-            answer = _Asking(self, study, chosen, partial, given, asks, asked.until, bar).run(interrupts)
+            answer = _Asking(self, study, chosen, partial, given, asks, options.until, bar).run(interrupts)
             return answer.outcome, answer.story, answer.points, answer.board, answer.lab_time
         outcome, story = self._plan(study, chosen, partial, given, interrupts)
         if outcome.state != pages.PAUSED:
             totals.check_input(outcome)
             return outcome, story, story.points(), None, {}
-        came = self.measure(study, chosen, given, story, asked.until)
+        came = self.measure(study, chosen, given, story, options.until)
         if interrupts.count or self._broken:
             points = story.points()
             return Outcome(pages.INTERRUPTED), story, points | {"done": points["done"] + came, "measured": came}, None, {}
@@ -200,17 +201,17 @@ class _Run:
     def measure(self, study, chosen, given, story, until) -> int:
         """Have what a plan has left measured, and wait for it; the number of records that came."""
         before = self._pool.measured.get(study, 0)
-        jobs, own = plans.of_profile(study, story, self._asked.profile)
+        jobs, own = plans.of_profile(study, story, self._options.profile)
         points = plans.needed(jobs)
         if jobs and not self._broken:
-            self._shown.say(f"{study}: {points} points in {len(jobs)} jobs to measure")
+            self._display.say(f"{study}: {points} points in {len(jobs)} jobs to measure")
             needs = Needs(chosen, _for_machines(given),
                           lambda name, about: self._fitness.why_not(name, study, about), until)
             batch = self._pool.submit(Batch(study, jobs, own, needs))
             while not batch.done.wait(STEP_S) and not self._broken:
                 pass
             for job, why in batch.failed:
-                self._shown.say(f"{job.name} was not measured: {why.splitlines()[0]}")
+                self._display.say(f"{job.name} was not measured: {why.splitlines()[0]}")
         return self._pool.measured.get(study, 0) - before
 
     @property
@@ -267,8 +268,8 @@ class _Lines(io.TextIOBase):
 
 def _for_machines(given: dict) -> dict:
     """Variables of a kernel on a machine: it measures points, whatever they are for."""
-    kept = {name: value for name, value in given.items() if name in ("LABBOOK_PROFILE", "LABBOOK_REMEASURE")}
-    return kept | ({SHARE: os.environ[SHARE]} if os.environ.get(SHARE) else {})
+    variables = {name: value for name, value in given.items() if name in ("LABBOOK_PROFILE", "LABBOOK_REMEASURE")}
+    return variables | ({SHARE: os.environ[SHARE]} if os.environ.get(SHARE) else {})
 
 
 _written = [0.0]

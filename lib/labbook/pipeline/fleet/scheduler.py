@@ -133,8 +133,8 @@ class Scheduler:
             return None
         self.waiting = [other for other in self.waiting if other is not job]
         machine.job, machine.since, machine.last = job, now, now
-        had = machine.own.get(job.study, frozenset())
-        machine.own_left = tuple(point for point in self._own.get(job.study, ()) if point.key not in had)
+        measured = machine.own.get(job.study, frozenset())
+        machine.own_left = tuple(point for point in self._own.get(job.study, ()) if point.key not in measured)
         return job
 
     def _choose(self, machine) -> Job | None:

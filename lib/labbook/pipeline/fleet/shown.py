@@ -74,18 +74,18 @@ def left_s(pool) -> float | None:
 
 def machines(pool) -> list[str]:
     """A line a machine: what it measures, or why nothing."""
-    return [f"{name}: {_of(one, pool.talks[name].said)}" for name, one in sorted(pool.scheduler.machines.items())]
+    return [f"{name}: {_of(one, pool.talks[name].status)}" for name, one in sorted(pool.scheduler.machines.items())]
 
 
-def _of(machine, said: dict) -> str:
+def _of(machine, status: dict) -> str:
     if machine.lost:
         return "lost"
     if machine.aside:
         return f"set aside: {machine.aside.splitlines()[0]}"
     if not machine.job:
         return f"free, {machine.done} points measured"
-    counted = f", {said['done']} of {said['total']} points" if said.get("total") else ""
-    left = f", about {duration(said['left_s'])}" if said.get("left_s") is not None else ""
+    counted = f", {status['done']} of {status['total']} points" if status.get("total") else ""
+    left = f", about {duration(status['left_s'])}" if status.get("left_s") is not None else ""
     return f"{machine.job.name}{counted}{left}"
 
 
@@ -93,8 +93,8 @@ def rows(pool) -> list[dict]:
     """The same for `labbook status`: {machine, state (measures, free, lost, aside), job, points, done, total}."""
     found = []
     for name, one in sorted(pool.scheduler.machines.items()):
-        said = pool.talks[name].said
+        status = pool.talks[name].status
         what = "lost" if one.lost else "aside" if one.aside else "measures" if one.job else "free"
         found.append({"machine": name, "state": what, "job": one.job and one.job.name, "points": one.done,
-                      "done": said.get("done"), "total": said.get("total")})
+                      "done": status.get("done"), "total": status.get("total")})
     return found

@@ -15,13 +15,13 @@ from labbook.study.publication import published
 from labbook.study.records.fingerprint import Fingerprint
 
 
-def joined(study, machine: str, tables: dict, tell=lambda line: None) -> dict:
+def joined(study, machine: str, tables: dict, report=lambda line: None) -> dict:
     """Of each experiment the published rows of a Study's set, and behind them those of a run that are not there.
 
     tables: {experiment: {"parameters": names, "rows": rows of the run on this machine, "changed": {point: what has
     changed since it was measured}}}; it returns parameters and rows. An experiment that the run measured with other
     parameters stays as it is. So do settings that are not published: their repeats would not be whole. Points that
-    were measured before a change stay out. tell: is given a line for each. InputError, before anything is written,
+    were measured before a change stay out. report: is given a line for each. InputError, before anything is written,
     where the set is of other code, or of other versions than what would be added, or has points of earlier ones.
     """
     if machine not in published.sets(study.name):
@@ -37,7 +37,7 @@ def joined(study, machine: str, tables: dict, tell=lambda line: None) -> dict:
         if not table["rows"] or not there.get(name, {}).get("points"):
             found[name] = table
             continue
-        found[name], added = _joined(study, machine, name, table, tell)
+        found[name], added = _joined(study, machine, name, table, report)
         if other := _other_versions(study, machine, added):
             differing[name] = other
         if outdated and not added:      # the set's stamp will name today's versions
@@ -47,28 +47,28 @@ def joined(study, machine: str, tables: dict, tell=lambda line: None) -> dict:
     return found
 
 
-def _joined(study, machine, name, table, tell) -> tuple[dict, list]:
+def _joined(study, machine, name, table, report) -> tuple[dict, list]:
     """An experiment's table with the rows of the run behind the published ones, and the former alone."""
     names = published.parameters(study.name, machine, name)
     earlier = [row | {column: json.loads(row[column]) for column in published.JSON_COLUMNS}
                for row in published.rows(study.name, machine, name).to_dict("records")]
     known = {began(row) for row in earlier}
-    new = _of_today(name, [row for row in table["rows"] if began(row) not in known], table["changed"], tell)
+    new = _of_today(name, [row for row in table["rows"] if began(row) not in known], table["changed"], report)
     if odd := sorted(set(names) ^ set(table["parameters"])):
-        tell(f"{name}: kept as it is published, since this run has other parameters ({', '.join(odd)})")
+        report(f"{name}: kept as it is published, since this run has other parameters ({', '.join(odd)})")
         return {"parameters": names, "rows": earlier}, []
     there = {published.setting(row, names) for row in earlier}
     if odd := [row for row in new if published.setting(row, names) not in there]:
-        tell(f"{name}: points at settings that are not published stay out ({_in_words(odd, earlier, names)})")
+        report(f"{name}: points at settings that are not published stay out ({_in_words(odd, earlier, names)})")
         new = [row for row in new if published.setting(row, names) in there]
     if new and any(row["stale"] for row in earlier):
         raise InputError("what is published was measured before a change of code or versions", key=f"--add: {name}",
                          file=published.file(study.name, machine, name), allowed=f"--replace {name} in the place of --add")
     numbers, last = _numbers(new, table["rows"], earlier, names), max(row["repeat"] for row in earlier)
     if behind := [number for number in numbers.values() if number > last]:
-        tell(f"{name}: repeats 1 to {last} as published, {last + 1} to {max(behind)} added")
+        report(f"{name}: repeats 1 to {last} as published, {last + 1} to {max(behind)} added")
     if within := sorted({number for number in numbers.values() if number <= last}):
-        tell(f"{name}: points added to the published repeats {', '.join(map(str, within))}")
+        report(f"{name}: points added to the published repeats {', '.join(map(str, within))}")
     return {"parameters": names, "rows": earlier + [
         row | {"repeat": numbers[row["point"]], "point": digest([row["point"], numbers[row["point"]]])}
         for row in new]}, new
@@ -89,14 +89,14 @@ def _numbers(new: list, rows: list, earlier: list, names) -> dict[str, int]:
     return {row["point"]: on[behind[row["point"]]] if row["point"] in behind else same[row["repeat"]] for row in new}
 
 
-def _of_today(name, rows: list, changed: dict, tell) -> list:
+def _of_today(name, rows: list, changed: dict, report) -> list:
     """The rows of points that were measured by today's code and versions."""
     stale = [row for row in rows if row["stale"]]
     if stale:
         count = len({row["repeat"] for row in stale})
         what = sorted({each for row in stale for each in changed[row["point"]]})
-        tell(f"{name}: {count} repeat{'s' * (count > 1)} measured before a change stay{'s' * (count == 1)} out "
-             f"({', '.join(what)})")
+        report(f"{name}: {count} repeat{'s' * (count > 1)} measured before a change stay{'s' * (count == 1)} out "
+               f"({', '.join(what)})")
     return [row for row in rows if not row["stale"]]
 
 
@@ -125,5 +125,5 @@ def _in_words(odd, earlier, names) -> str:
 
 
 def began(row) -> tuple:
-    """Of a published row or a record, what tells a measurement from all others: its machine, and when it began there."""
+    """Of a published row or a record, what distinguishes a measurement from others: its machine, and when it began."""
     return row["provenance"]["machine"].get("id"), row["provenance"]["during"]["started"]

@@ -81,11 +81,11 @@ def _software() -> dict:
 def _file(name, path) -> dict:
     data = path.read_bytes()
     kind = TYPES.get(path.suffix) or mimetypes.guess_type(name)[0] or "application/octet-stream"
-    return {"@id": name, "@type": "File", "name": _says(name), "encodingFormat": kind, "contentSize": str(len(data)),
-            "sha256": hashlib.sha256(data).hexdigest()}
+    return {"@id": name, "@type": "File", "name": _description(name), "encodingFormat": kind,
+            "contentSize": str(len(data)), "sha256": hashlib.sha256(data).hexdigest()}
 
 
-def _says(name: str) -> str:
+def _description(name: str) -> str:
     """What a file is, in words."""
     parts = Path(name).parts
     if parts[0] == "records":
@@ -109,14 +109,14 @@ def _records(study) -> dict[str, Path]:
     """Raw records, with their series, of the published points; those that this machine still has."""
     found = {}
     for experiment in published.experiments(study):
-        lacking = {began({"provenance": text}) for text in _provenance(study, experiment)}
+        missing = {began({"provenance": text}) for text in _provenance(study, experiment)}
         folders = sorted(paths.records_dir().glob(f"*/{study}/{experiment}"))
         for files_of in (_live, _superseded):
             each = [one for folder in folders for one in files_of(folder)]
-            here = [(began(meta), files) for meta, files in each if began(meta) in lacking]
+            here = [(began(meta), files) for meta, files in each if began(meta) in missing]
             found |= {f"records/{file.relative_to(paths.records_dir()).parts[0]}/{experiment}/{name}": file
                       for _, files in here for name, file in files.items()}
-            lacking -= {measured for measured, _ in here}
+            missing -= {measured for measured, _ in here}
     return found
 
 

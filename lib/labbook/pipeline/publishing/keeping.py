@@ -5,12 +5,12 @@ from collections import Counter
 from labbook.study.publication import published
 
 
-def kept(study, machine: str, tables: dict, replace=(), tell=lambda line: None, known=None) -> dict:
+def kept_experiments(study, machine: str, tables: dict, replace=(), report=lambda line: None, known=None) -> dict:
     """{experiment: what run.json says of it}, of those whose published points stay in a Study's set.
 
     They stay unless the run has at least as many repeats of every setting that is published, or the
     experiment is one to `replace` and the run measured it. One that is none of the `known` experiments of the run's
-    notebook (None: unknown) does not stay. tables: {experiment: rows of the run}. tell: is given a line for each
+    notebook (None: unknown) does not stay. tables: {experiment: rows of the run}. report: is given a line for each
     experiment that stays.
     """
     if machine not in published.sets(study.name):
@@ -25,7 +25,7 @@ def kept(study, machine: str, tables: dict, replace=(), tell=lambda line: None, 
         less = about["points"] and _less(study.name, machine, name, rows)
         if less and not (rows and name in replace):
             found[name] = about
-            tell(f"{name}: kept as it is published{earlier}, {less}")
+            report(f"{name}: kept as it is published{earlier}, {less}")
     return found
 
 

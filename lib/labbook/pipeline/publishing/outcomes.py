@@ -28,14 +28,14 @@ def of_study(study: str) -> list[dict]:
     rows = []
     for own in claims.board(study):
         claim = entries[own["id"]]
-        stand = stands.get(own["id"]) if says_nothing(own) else None
-        shown = stand or own
+        stand = stands.get(own["id"]) if has_no_verdict(own) else None
+        verdict = stand or own
         each = {machine: of_set.get(own["id"]) for machine, of_set in sets.items()}
         rows.append({
-            **shown, "owner": claim["owner"], "headline": claim["headline"],
+            **verdict, "owner": claim["owner"], "headline": claim["headline"],
             "statement": claim["statement"], "rule": claim["rule"],
             "run": "published" if stand else own.get("run") or own.get("profile"),
-            "tendency": shown.get("tendency"), "compared": compared.words(study, claim),
+            "tendency": verdict.get("tendency"), "compared": compared.words(study, claim),
             "from_set": stand["set"] if stand else None,
             "beside": stands.get(own["id"]) if not stand and own.get("run") != "published" else None,
             "machines": _machines(own, each),
@@ -58,7 +58,7 @@ def agreement(own: str, published: str) -> str:
     return "not decided here" if decided[1] else "decided here only" if decided[0] else "open in both"
 
 
-def says_nothing(one: dict) -> bool:
+def has_no_verdict(one: dict) -> bool:
     """Whether a verdict is none for want of points."""
     return one["verdict"] in (None, rules.NOT_RUN)
 
@@ -108,11 +108,11 @@ def set_words(study: str) -> list[str]:
 def summary(rows) -> str:
     """For a terminal: how many claims of each study have which verdict, and the headline claims."""
     by_study = {study: [one for one in rows if one["study"] == study] for study in dict.fromkeys(one["study"] for one in rows)}
-    words = list(counts(rows))
-    lines = [("claims", *words, "all")]
+    verdicts = list(counts(rows))
+    lines = [("claims", *verdicts, "all")]
     for name, mine in [*by_study.items()] + [("all", rows)] * (len(by_study) > 1):
         counted = counts(mine)
-        lines.append((name, *(counted.get(word, 0) or "-" for word in words), len(mine)))
+        lines.append((name, *(counted.get(verdict, 0) or "-" for verdict in verdicts), len(mine)))
     headline = [one for one in rows if one["headline"]]
     more = "`labbook claims -v`, or a study or a filter, lists every claim"
     return "\n\n".join([aligned(lines), *([f"headline claims\n\n{table(headline)}"] if headline else []), more])

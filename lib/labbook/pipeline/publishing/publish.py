@@ -15,10 +15,10 @@ from labbook.pipeline.sources import notebooks, parameters
 FROM_A_RUN, BEFORE = "published from the records of a run", "; of what was there before: "
 
 
-def publish(study: str, profile: str = "full", replace=(), tell=lambda line: None, add: bool = False) -> list:
+def publish(study: str, profile: str = "full", replace=(), report=lambda line: None, add: bool = False) -> list:
     """Write the set of this machine: a Parquet file an experiment, fingerprint.json, run.json and
     claims.json, in place of what it had. An experiment of which the run has fewer repeats than are
-    published keeps its file, unless it is one to `replace`; `tell` is given a line for each.
+    published keeps its file, unless it is one to `replace`; `report` is given a line for each.
 
     add: the run's repeats go behind those that are published (see labbook.pipeline.publishing.adding).
 
@@ -32,7 +32,7 @@ def publish(study: str, profile: str = "full", replace=(), tell=lambda line: Non
     values, environment, fleet = _of_last_run(study, profile)
     of = Study(study, *([environment] if environment else []))
     of.run.fleet = fleet
-    return export(of, profile, values, replace, tell, add)
+    return export(of, profile, values, replace, report, add)
 
 
 def carry_over(study: str, why: str, machines=()) -> list:
@@ -74,7 +74,7 @@ def _sets(study: str) -> list[str]:
     return published.sets(study)
 
 
-def export(study, profile: str = "full", values: dict | None = None, replace=(), tell=lambda line: None,
+def export(study, profile: str = "full", values: dict | None = None, replace=(), report=lambda line: None,
            add: bool = False) -> list:
     """Write the records that the last complete run of a profile stood on, of all experiments of a
     Study. values: the notebook's parameters. Returns the files; InputError when there is no such run,
@@ -89,11 +89,11 @@ def export(study, profile: str = "full", values: dict | None = None, replace=(),
                              allowed=list(tables))
     kinds, main, of_kinds = _by_machine(tables)
     if add:
-        of_kinds = {machine: adding.joined(study, machine, of_kind, tell) for machine, of_kind in of_kinds.items()}
+        of_kinds = {machine: adding.joined(study, machine, of_kind, report) for machine, of_kind in of_kinds.items()}
     files = []
     for machine, of_kind in of_kinds.items():
         rows = {name: table["rows"] for name, table in of_kind.items()}
-        kept = keeping.kept(study, machine, rows, replace, tell, known)
+        kept = keeping.kept_experiments(study, machine, rows, replace, report, known)
         # an experiment that the profile leaves out is a file without rows
         chosen = {name: table for name, table in of_kind.items() if name not in kept and (
             table["rows"] or not tables[name]["rows"] and machine == main)}
@@ -106,7 +106,7 @@ def export(study, profile: str = "full", values: dict | None = None, replace=(),
                    name: {"points": len({row["point"] for row in table["rows"]}), "parameters": table["parameters"]}
                    for name, table in chosen.items()}}
         for name in keeping.gone(study, machine, known):
-            tell(f"{name}: taken out of what is published, since the run's notebook has no such experiment")
+            report(f"{name}: taken out of what is published, since the run's notebook has no such experiment")
         files += _write(study, machine, run, chosen, kept, _why(study, machine) if kept or add else FROM_A_RUN)
     return files
 

@@ -51,17 +51,17 @@ class Question:
         return board.get("which") in (self.which, "all") and (over or is_finished(board))
 
 
-def question(study: str, asked) -> Question | None:
-    """What `labbook run` with the options `asked` asks of a study; None: its experiments as declared.
+def question(study: str, options) -> Question | None:
+    """What `labbook run` with these options asks of a study; None: its experiments as declared.
 
     Without --until-decided it is what lab.yml says under `quick`, unless parameters are given.
     """
-    if asked.published:
+    if options.published:
         return None
-    if asked.which:
-        return Question(study, asked.which, profile=asked.profile)
+    if options.which:
+        return Question(study, options.which, profile=options.profile)
     file = paths.papers(study) / "lab.yml"
-    if asked.profile != "quick" or asked.given or not file.is_file():
+    if options.profile != "quick" or options.given or not file.is_file():
         return None
     lab = load_yaml(file)       # all its keys are checked before a run starts
     quick = lab.get("quick") if isinstance(lab, dict) else None
@@ -69,14 +69,14 @@ def question(study: str, asked) -> Question | None:
     return Question(study, quick["claims"], quick["seconds"], quick=True) if whole else None
 
 
-def with_claims(studies: list[str], asked, named: bool, of=()) -> list[str]:
+def with_claims(studies: list[str], options, named: bool, of=()) -> list[str]:
     """The studies that have claims of the kind that is asked. InputError for one without that a user
     `named` or whose lab.yml asks, and for an id that no study has, neither one of these nor of those that
     the command is for (`of`)."""
-    _check_ids(of or studies, asked.which)
+    _check_ids(of or studies, options.which)
     found = []
     for study in studies:
-        asks = question(study, asked)
+        asks = question(study, options)
         if asks is None or asks.claims:
             found.append(study)
         elif asks.quick:
@@ -104,12 +104,12 @@ def kind(which: str) -> str:
     return which if which in WHICH else "named"
 
 
-def share(asked, studies: int):
+def share(options, studies: int):
     """The options for the next of so many studies: each of those left gets as much of the time of an ask."""
-    if not asked.which or asked.until is None:
-        return asked
+    if not options.which or options.until is None:
+        return options
     now = time.time()
-    return replace(asked, until=now + max(asked.until - now, 0) / studies)
+    return replace(options, until=now + max(options.until - now, 0) / studies)
 
 
 def ids(study: str, which: str) -> tuple:
@@ -266,7 +266,7 @@ def _open_briefly(board) -> list[str]:
     late = [one["id"] for one in board["open"] if one["late"]]
     soon = [one["id"] for one in board["open"] if not one["late"]]
     closed = [one["id"] for one in board["closed"]]
-    return [f"{words}: {', '.join(names)}" for words, names in (
+    return [f"{label}: {', '.join(names)}" for label, names in (
         ("open", soon), ("open, and would take longer than the time limit", late), ("left out", closed)) if names]
 
 

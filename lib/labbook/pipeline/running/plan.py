@@ -42,30 +42,30 @@ class Plan:
         return f"about {duration(self.seconds)}{most}{source}"
 
 
-def plan(names, asked: run.Asked, verbose: bool = False) -> int:
+def plan(names, options: run.Options, verbose: bool = False) -> int:
     """Print the plan of each study, all together first; exit codes as run.run's: 1 also if a notebook fails before its
     plan is complete. verbose: each action as root, and each claim that is open."""
-    jobs = {study: run.parameters_of(study, asked) for study in run.chosen_studies(names, asked)}
+    jobs = {study: run.parameters_of(study, options) for study in run.chosen_studies(names, options)}
     run.check_files(jobs)
-    jobs = {study: jobs[study] for study in asking.with_claims(jobs, asked, named=bool(names))}
-    seconds = asked.until and max(asked.until - time.time(), 0)
-    shares = max(sum(run.is_to_run(study, chosen, asked) for study, chosen in jobs.items()), 1)   # as a run does
+    jobs = {study: jobs[study] for study in asking.with_claims(jobs, options, named=bool(names))}
+    seconds = options.until and max(options.until - time.time(), 0)
+    shares = max(sum(run.is_to_run(study, chosen, options) for study, chosen in jobs.items()), 1)   # as a run does
     states, found = [], []
     with Interrupts("stopping") as interrupts:
         for number, (study, chosen) in enumerate(jobs.items(), 1):
             print(f"{study}: looking what there is to measure ({number} of {len(jobs)})", file=sys.stderr, flush=True)
             began = time.monotonic()
-            if asked.which and seconds is not None:
-                asked = replace(asked, until=time.time() + seconds / shares)
-            state, story, why = _try(study, chosen, asked, interrupts)
+            if options.which and seconds is not None:
+                options = replace(options, until=time.time() + seconds / shares)
+            state, story, why = _try(study, chosen, options, interrupts)
             if interrupts.count:
                 return 128 + interrupts.signal
             states.append(state)
             if why:
                 print(f"{study}: no plan: {why}", file=sys.stderr)
             else:
-                found.append(_of_study(study, chosen, asked, story, time.monotonic() - began, verbose))
-    print("\n\n".join(["\n".join(_total(found, asked.profile))] * (len(found) > 1) + ["\n".join(one.lines) for one in found]))
+                found.append(_of_study(study, chosen, options, story, time.monotonic() - began, verbose))
+    print("\n\n".join(["\n".join(_total(found, options.profile))] * (len(found) > 1) + ["\n".join(one.lines) for one in found]))
     return run.exit_code(states, interrupts)
 
 
@@ -83,10 +83,10 @@ def _points(count: int) -> str:
     return f"{count} point{'s' * (count != 1)} to measure" if count else "nothing to measure"
 
 
-def _try(study, chosen, asked, interrupts):
+def _try(study, chosen, options, interrupts):
     """Look with the question that a run would ask: (the state in which that ended, the story, why there is no plan)."""
-    asks = asking.question(study, asked)
-    variables = run.variables(study, asked) | (asking.variables(asks) if asks else {})
+    asks = asking.question(study, options)
+    variables = run.variables(study, options) | (asking.variables(asks) if asks else {})
     try:
         with pages.only_me(study) as partial:
             outcome, story = look(study, chosen, partial, variables, interrupts)
@@ -99,24 +99,24 @@ def _try(study, chosen, asked, interrupts):
     return pages.REFUSED if outcome.error["name"] == "InputError" else pages.FAILED, story, outcome.message()
 
 
-def _of_study(study, chosen, asked, story: RunState, round_s: float, verbose: bool) -> Plan:
+def _of_study(study, chosen, options, story: RunState, round_s: float, verbose: bool) -> Plan:
     """round_s: what this execution of the notebook took, of which a run needs some more."""
     lab = LabDescription.load(paths.papers(study) / "lab.yml")
-    lab = lab if asked.profile == "full" else lab.of()
-    asks = asking.question(study, asked)
-    current = not run.is_to_run(study, chosen, asked)
+    lab = lab if options.profile == "full" else lab.of()
+    asks = asking.question(study, options)
+    current = not run.is_to_run(study, chosen, options)
     if asks and story.survey:
-        expected = asking.expected(study, asks, story.survey, asked.until, round_s)
+        expected = asking.expected(study, asks, story.survey, options.until, round_s)
         of = Plan(study, expected.points, expected.seconds, expected.most_s, "", expected.lines(verbose), expected.look_s)
     else:
-        seconds, source = _time(study, story, asked.profile)
+        seconds, source = _time(study, story, options.profile)
         of = Plan(study, story.total - story.done, seconds and seconds + asking.PAGE_ROUNDS * round_s, None, source,
                   list(_experiments(story)))
     page = "its page is up to date" if current else f"{_points(of.points)}, {of.time()}"
-    head = [f"{study}, {asked.profile} profile: {page}", *of.lines,
-            f"  memory: {_size(lab.needs.get('memory'))}, disk: {_size(lab.disk_bytes(asked.profile))}"]
+    head = [f"{study}, {options.profile} profile: {page}", *of.lines,
+            f"  memory: {_size(lab.needs.get('memory'))}, disk: {_size(lab.disk_bytes(options.profile))}"]
     nothing = {"points": 0, "seconds": 0.0, "most_s": None, "source": "its page is up to date"} if current else {}
-    return Plan(**{**vars(of), **nothing, "lines": [*head, *_place(study, chosen, lab, asked.profile, verbose)]})
+    return Plan(**{**vars(of), **nothing, "lines": [*head, *_place(study, chosen, lab, options.profile, verbose)]})
 
 
 def _place(study, chosen, lab, profile, verbose):
@@ -129,7 +129,7 @@ def _place(study, chosen, lab, profile, verbose):
         return
     actions = root_actions.every(lab) if verbose else root_actions.summary(lab)
     yield from (f"  as root: {action}" for action in actions)
-    yield from (f"  {one.words()}" for one in _lacking_features(study))
+    yield from (f"  {one.words()}" for one in _missing_features(study))
     missing = _missing_packages(study, profile)
     if missing:
         how = f"labbook install {study}{' --profile full' if profile == 'full' else ''}"
@@ -167,9 +167,9 @@ def _size(count) -> str:
     return size_text(count) if count else "not stated"
 
 
-def _lacking_features(study) -> list:
+def _missing_features(study) -> list:
     try:
-        return doctor.lacking_features(study)
+        return doctor.missing_features(study)
     except LabbookError:
         return []  # a study without a lab.yml
 

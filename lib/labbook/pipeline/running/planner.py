@@ -75,16 +75,16 @@ class Lab:
 
     def expected(self, experiment: str, chances: dict, repeats: int) -> float:
         """Of raising places to so many repeats; chances: {places: probability that they are needed}."""
-        idle, lacking = {}, {}      # of each place and set-up: probability that nobody needs it; repeats
+        idle, missing = {}, {}      # of each place and set-up: probability that nobody needs it; repeats
         for places, chance in chances.items():
             setups = {self._setups[experiment][place] for place in places}
             for part in [("point", place) for place in places] + [("setup", setup) for setup in setups]:
                 idle[part] = idle.get(part, 1.0) * (1 - chance)
         for place in frozenset().union(*chances):
-            lacks, setup = max(repeats - self.done[experiment][place], 0), self._setups[experiment][place]
-            lacking["point", place] = lacks
-            lacking["setup", setup] = max(lacking.get(("setup", setup), 0), lacks)
-        return sum((1 - idle[part]) * lacks * self._part_s(experiment, *part) for part, lacks in lacking.items())
+            count, setup = max(repeats - self.done[experiment][place], 0), self._setups[experiment][place]
+            missing["point", place] = count
+            missing["setup", setup] = max(missing.get(("setup", setup), 0), count)
+        return sum((1 - idle[part]) * count * self._part_s(experiment, *part) for part, count in missing.items())
 
     def _part_s(self, experiment, kind, number) -> float:
         return self._setup_s[experiment] if kind == "setup" else self._point_s[experiment][number]
@@ -136,9 +136,9 @@ def is_decided(claim: Claim) -> bool:
 def can_be_asked(claim: Claim, looks) -> bool:
     """Whether further repeats may decide a claim: not where this place cannot show it, where the run
     has no such point, or not enough of them, or after the last look."""
-    shown = not claim.repeats or claim.verdict != NOT_TESTABLE and (
+    may_show = not claim.repeats or claim.verdict != NOT_TESTABLE and (
         claim.verdict != NOT_RUN or claim.repeats < looks[0])
-    return bool(claim.places) and shown and claim.repeats < looks[-1]
+    return bool(claim.places) and may_show and claim.repeats < looks[-1]
 
 
 def plan(survey: dict, looks, left_s: float = math.inf, *, round_s: float = 10.0, default_s: float = 5.0) -> Round:
@@ -161,14 +161,14 @@ def plan(survey: dict, looks, left_s: float = math.inf, *, round_s: float = 10.0
     in_time = [claim for claim, at in order if at <= left_s]
     late = [claim for claim, at in order if at > left_s]
     lab = Lab(survey["experiments"], default_s)
-    repeats, asked = _next_steps(_first_looks(in_time, lab, looks) or in_time, lab, looks, left_s - before, round_s)
+    repeats, chosen = _next_steps(_first_looks(in_time, lab, looks) or in_time, lab, looks, left_s - before, round_s)
     if not repeats:
-        repeats, asked = _next_steps(late, lab, looks, left_s - before, round_s)
+        repeats, chosen = _next_steps(late, lab, looks, left_s - before, round_s)
     if not repeats and left_s > known + round_s:
         new = [claim for claim in late if claim.repeats < looks[0]]
         first = [claim for claim in new if claim.experiment == new[0].experiment]
-        repeats, asked = _next_steps(first, lab, looks, math.inf, round_s)
-    return Round(tuple(claim.id for claim in asked), repeats, {claim.id: at for claim, at in order},
+        repeats, chosen = _next_steps(first, lab, looks, math.inf, round_s)
+    return Round(tuple(claim.id for claim in chosen), repeats, {claim.id: at for claim, at in order},
                  tuple(claim.id for claim in late), min(total, left_s) if repeats else 0.0, costs)
 
 
@@ -237,7 +237,7 @@ def _next_steps(claims, lab, looks, left_s, round_s):
     claims' order, as far as the time allows.
 
     Looks of which the next one costs less than a round are taken together, up to the expected one."""
-    repeats, asked, cost = {}, [], round_s
+    repeats, chosen, cost = {}, [], round_s
     for name in dict.fromkeys(claim.experiment for claim in claims):
         own = [claim for claim in claims if claim.experiment == name]
         soonest = min(claim.expected(looks) for claim in own)
@@ -250,8 +250,8 @@ def _next_steps(claims, lab, looks, left_s, round_s):
         if cost + seconds <= left_s:
             cost += seconds
             repeats[name] = look
-            asked += own
-    return repeats, asked
+            chosen += own
+    return repeats, chosen
 
 
 def _next(looks, n) -> int | None:

@@ -39,8 +39,8 @@ def _link(link) -> str:
 
 
 def _shape(link) -> str:
-    asked = ", ".join(f"{key} {value}" for key, value in link.items() if key != "between" and value)
-    return f" shaped to {asked}" if asked else ""
+    settings = ", ".join(f"{key} {value}" for key, value in link.items() if key != "between" and value)
+    return f" shaped to {settings}" if settings else ""
 
 
 def _of_host(host) -> list[tuple[str, str]]:

@@ -21,7 +21,7 @@ _OF_A_STOP = ("state", "profile", "started", "seconds", "points", "board", "lab_
 
 
 @dataclass(frozen=True)
-class Asked:
+class Options:
     """The options of `labbook run`; `given` is [(parameter, YAML text)], `until` epoch seconds, `which`
     the claims that are asked until they are decided ("headline", "paper", "all"), `fleet` the folder of the
     records of a fleet that measures."""
@@ -37,26 +37,26 @@ class Asked:
     fleet: str | None = None
 
 
-def run(names, asked: Asked) -> int:
+def run(names, options: Options) -> int:
     """Update the pages of the named studies (all if none) and return the exit code.
 
     0: success, 1: a notebook failed, or some refused their parameters, 2: all refused them, 3: the time was up
     first, 128 + signal: interrupted.
     """
-    studies = chosen_studies(names, asked)
-    if asked.published and not names:
+    studies = chosen_studies(names, options)
+    if options.published and not names:
         studies = _published(studies)
-    jobs = {study: parameters_of(study, asked) for study in studies}
-    if not asked.published:
+    jobs = {study: parameters_of(study, options) for study in studies}
+    if not options.published:
         sweep_labs()
-    todo = {study: chosen for study, chosen in jobs.items() if is_to_run(study, chosen, asked)}
+    todo = {study: chosen for study, chosen in jobs.items() if is_to_run(study, chosen, options)}
     current = [study for study in jobs if study not in todo]
-    if todo and not asked.published:
+    if todo and not options.published:
         check_files(todo)
-        todo = {study: todo[study] for study in asking.with_claims(todo, asked, named=bool(names), of=jobs)}
-        check_needs(todo, asked.profile)
-    with Interrupts(*["stopping"] * asked.published) as interrupts:
-        states = [_run_or_pause(study, chosen, asking.share(asked, len(todo) - number), interrupts)
+        todo = {study: todo[study] for study in asking.with_claims(todo, options, named=bool(names), of=jobs)}
+        check_needs(todo, options.profile)
+    with Interrupts(*["stopping"] * options.published) as interrupts:
+        states = [_run_or_pause(study, chosen, asking.share(options, len(todo) - number), interrupts)
                   for number, (study, chosen) in enumerate(todo.items())]
         status.write()
         if current:
@@ -64,28 +64,28 @@ def run(names, asked: Asked) -> int:
     return exit_code(states, interrupts)
 
 
-def chosen_studies(names, asked) -> list[str]:
+def chosen_studies(names, options) -> list[str]:
     """The studies of a run. InputError for parameters without the name of the study that they are of."""
     studies = notebooks.selected(names)
-    if asked.given and not names and len(studies) > 1:
-        raise InputError("each study has parameters of its own: name the study before -p", key=f"-p {asked.given[0][0]}",
-                         allowed=studies)
+    if options.given and not names and len(studies) > 1:
+        raise InputError("each study has parameters of its own: name the study before -p",
+                         key=f"-p {options.given[0][0]}", allowed=studies)
     return studies
 
 
-def is_to_run(study, chosen, asked) -> bool:
+def is_to_run(study, chosen, options) -> bool:
     """Whether a run makes a study's page, and does not leave it as it is."""
-    return asked.force or asked.remeasure or not is_current(study, chosen, asked)
+    return options.force or options.remeasure or not is_current(study, chosen, options)
 
 
-def is_current(study, chosen, asked) -> bool:
+def is_current(study, chosen, options) -> bool:
     """Whether a study's page is what this run would make: of the same profile, inputs and records, with its claims
     asked, or its experiments measured as declared."""
-    note, wanted = pages.note(study), {"profile": _profile(study, asked), "fleet": asked.fleet}
-    if not pages.is_current(study, keys.page_key(study, chosen, asked.published)) or any(
+    note, wanted = pages.note(study), {"profile": _profile(study, options), "fleet": options.fleet}
+    if not pages.is_current(study, keys.page_key(study, chosen, options.published)) or any(
             note.get(name) != value for name, value in wanted.items()):
         return False
-    board, asks = note.get("board") or {}, asking.question(study, asked)
+    board, asks = note.get("board") or {}, asking.question(study, options)
     return asks.is_answered(board) if asks else not board
 
 
@@ -101,15 +101,15 @@ def exit_code(states, interrupts) -> int:
     return PAUSED_CODE if pages.PAUSED in states else 0
 
 
-def parameters_of(study, asked) -> dict:
+def parameters_of(study, options) -> dict:
     """A run's {group: {name: value}}: those that were published, or of the profile, the environment and -p. InputError
     for one that the notebook does not have. No environment of a published set: it names a file of who published it."""
-    if asked.published:
+    if options.published:
         values = published_run(study).get("parameters", {})
         return parameters.filled({name: value for name, value in values.items() if name != "environment"}, study,
                                  paths.published_dir() / study)
-    environment = asked.environment and environment_file(asked.environment)
-    return parameters.chosen(study, asked.profile, asked.given, environment)
+    environment = options.environment and environment_file(options.environment)
+    return parameters.chosen(study, options.profile, options.given, environment)
 
 
 def _published(studies) -> list[str]:
@@ -190,15 +190,15 @@ def _with_lab(studies) -> list[str]:
     return [study for study in studies if (paths.papers(study) / "lab.yml").is_file()]
 
 
-def _run_or_pause(study, chosen, asked, interrupts) -> str:
+def _run_or_pause(study, chosen, options, interrupts) -> str:
     if interrupts.count:
         return pages.INTERRUPTED
-    if asked.until is not None and time.time() >= asked.until:
+    if options.until is not None and time.time() >= options.until:
         print(f"{study}: not started, the time is up", file=sys.stderr)
         return pages.PAUSED
     try:
-        with pages.only_me(study, lambda: asked.published and not interrupts.count) as partial:
-            return run_one(study, chosen, asked, interrupts, partial)
+        with pages.only_me(study, lambda: options.published and not interrupts.count) as partial:
+            return run_one(study, chosen, options, interrupts, partial)
     except pages.Busy as busy:
         print(not_started(study, busy), file=sys.stderr)
         return pages.FAILED
@@ -209,28 +209,29 @@ def not_started(study, busy: pages.Busy) -> str:
     return f"{study}: not started: {busy}"
 
 
-def run_one(study, chosen, asked, interrupts, partial, execute=None, bar=None) -> str:
+def run_one(study, chosen, options, interrupts, partial, execute=None, bar=None) -> str:
     """Execute one notebook and store its page; the state in which it ended. execute: in the place of _execute."""
     started, moment = time.monotonic(), datetime.datetime.now().astimezone()
     parts = keys.parts(study, chosen)   # before the run: a later edit makes the page out of date
-    bar, asks = bar or Bar(study), asking.question(study, asked)
+    bar, asks = bar or Bar(study), asking.question(study, options)
     try:
-        outcome, story, points, board, lab_time = (execute or _execute)(study, chosen, asked, asks, interrupts, partial, bar)
+        outcome, story, points, board, lab_time = (execute or _execute)(
+            study, chosen, options, asks, interrupts, partial, bar)
     except totals.Refused as refused:       # nothing was started, so the page of before stays
         bar.end(f"not started: {refused}")
         return pages.REFUSED
     redact = _redactor(study, chosen)
     pages.rewrite(partial, redact)
-    if not asked.published and not asked.fleet:
+    if not options.published and not options.fleet:
         sweep_labs()
     about = {
         "study": study, "state": outcome.state, "error": redact(outcome.error),
-        "key": {"inputs": keys.of_parts(parts), "records": keys.records(study, asked.published)}, "parts": parts,
-        "profile": _profile(study, asked), "parameters": chosen, "published": asked.published,
+        "key": {"inputs": keys.of_parts(parts), "records": keys.records(study, options.published)}, "parts": parts,
+        "profile": _profile(study, options), "parameters": chosen, "published": options.published,
         "environment": _environment_name(study, chosen),
         "started": moment.isoformat(timespec="seconds"),
         "seconds": round(time.monotonic() - started, 1),
-        "points": points, "board": board, "lab_time": lab_time, "machine": provenance.machine(), "fleet": asked.fleet,
+        "points": points, "board": board, "lab_time": lab_time, "machine": provenance.machine(), "fleet": options.fleet,
         **provenance.code(),
     }
     _keep(study, outcome, partial, about)
@@ -241,16 +242,16 @@ def run_one(study, chosen, asked, interrupts, partial, execute=None, bar=None) -
     return pages.PAUSED if late else outcome.state
 
 
-def _execute(study, chosen, asked, asks, interrupts, partial, bar):
+def _execute(study, chosen, options, asks, interrupts, partial, bar):
     """(outcome, story, points, board, lab_time) of running a notebook once, or in rounds."""
-    given = variables(study, asked)
+    given = variables(study, options)
     if asks is None:
         known = totals.before(study, chosen, given, partial, interrupts)
         driver = Driver(study, chosen, partial, given, totals=known)
         outcome = driver.run(interrupts, bar.show)
         totals.keep(study, chosen, given, driver.story)
         return outcome, driver.story, driver.story.points(), None, driver.story.lab_time()
-    answer = asking.Asking(study, chosen, partial, given, asks, asked.until, bar).run(interrupts)
+    answer = asking.Asking(study, chosen, partial, given, asks, options.until, bar).run(interrupts)
     return answer.outcome, answer.story, answer.points, answer.board, answer.lab_time
 
 
@@ -284,22 +285,22 @@ def _ending(outcome, points: dict, board: dict | None = None) -> str:
     return f"{outcome.state}, {counted}; run it again to resume"
 
 
-def variables(study, asked: Asked) -> dict:
+def variables(study, options: Options) -> dict:
     """Environment variables for the kernel; see labbook.study.run."""
-    found = {"LABBOOK_ROOT": str(paths.checkout()), "LABBOOK_PROFILE": _profile(study, asked)}
-    if asked.published:
+    found = {"LABBOOK_ROOT": str(paths.checkout()), "LABBOOK_PROFILE": _profile(study, options)}
+    if options.published:
         found["LABBOOK_PUBLISHED"] = "1"
-    if asked.remeasure:
+    if options.remeasure:
         found["LABBOOK_REMEASURE"] = "1"
-    if asked.until is not None:
-        found["LABBOOK_UNTIL"] = repr(asked.until)
-    if asked.fleet:
-        found["LABBOOK_FLEET"] = asked.fleet
+    if options.until is not None:
+        found["LABBOOK_UNTIL"] = repr(options.until)
+    if options.fleet:
+        found["LABBOOK_FLEET"] = options.fleet
     return found
 
 
-def _profile(study, asked) -> str:
-    return published_run(study).get("profile", "quick") if asked.published else asked.profile
+def _profile(study, options) -> str:
+    return published_run(study).get("profile", "quick") if options.published else options.profile
 
 
 def _environment_name(study, chosen) -> str | None:

@@ -55,13 +55,13 @@ def _short(findings, environment):
     width = max(map(len, names), default=0)
     for study in names:
         own = [finding for finding in findings if {study, EVERY_LAB} & set(finding.studies)]
-        lacks = [finding.name for finding in own if not finding.ok]
-        yield f"{study:<{width}}  {_lacking(lacks) if lacks else _complete(own)}"
+        own_missing = [finding.name for finding in own if not finding.ok]
+        yield f"{study:<{width}}  {_missing_line(own_missing) if own_missing else _complete(own)}"
     yield from (more for finding in findings if finding.name.endswith(" disk")
                 for more in finding.why.split("; ")[1:])
 
 
-def _lacking(names: list[str]) -> str:
+def _missing_line(names: list[str]) -> str:
     return f"MISSING: {', '.join(names)}"
 
 
@@ -202,7 +202,7 @@ def _features(needed):
         yield replace(tried[need.name], why=need.why, studies=_whom(need))
 
 
-def lacking_features(study: str) -> list[Finding]:
+def missing_features(study: str) -> list[Finding]:
     """Missing kernel features, for labs on this machine; none are reported without root."""
     needed = requirements([study])
     return [one for one in _features(needed) if not one.ok] if _privilege().ok else []
@@ -217,13 +217,13 @@ def _probes(names):
 def _room(needed, place, file):
     """Cores, memory and disk. Studies run one at a time, so each is checked alone."""
     have = {"cores": _cores(), "memory": _memory("MemAvailable"), "disk": _disk_free(place.state)}
-    asked = {"cores": needed.cores, "memory": needed.memory_bytes, "disk": needed.disk_bytes}
+    needs = {"cores": needed.cores, "memory": needed.memory_bytes, "disk": needed.disk_bytes}
     why = {"cores": "hosts have their own cores", "memory": "servers and clients run at once",
            "disk": f"data of the servers, in {place.state}"}
     remedy = {"cores": "Give the hosts fewer cores in lab.yml, or use a larger machine",
               "memory": "Stop programs that use memory, or use a larger machine",
               "disk": f"Free some space, or name another folder as `state` in {file}"}
-    for kind, wanted in asked.items():
+    for kind, wanted in needs.items():
         text = str if kind == "cores" else size_text
         for size in sorted({size for size in wanted.values() if size}):
             studies = tuple(study for study, wants in wanted.items() if wants == size)

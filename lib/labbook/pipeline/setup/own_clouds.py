@@ -15,11 +15,11 @@ def standing_in(study: str, environment) -> dict:
 def seen(studies, environment):
     """(OwnCloud, studies, error or None) of each cloud that a study would use. The credentials are
     tried; nothing is created there."""
-    asked = {}
+    clouds = {}
     for study in studies or all_studies():
         for name, (own, _) in standing_in(study, environment).items():
-            asked.setdefault(name, (own, []))[1].append(study)
-    for own, whom in asked.values():
+            clouds.setdefault(name, (own, []))[1].append(study)
+    for own, whom in clouds.values():
         yield own, tuple(whom), _wrong(own)
 
 

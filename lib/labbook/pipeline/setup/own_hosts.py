@@ -39,8 +39,8 @@ def seen(studies, environment, chosen):
 
     found = {}
     for study in studies:
-        asked = chosen.get(study)
-        for one in preflight.examine(description_of_run(study, asked), environment, needs(study, asked)):
+        parameters = chosen.get(study)
+        for one in preflight.examine(description_of_run(study, parameters), environment, needs(study, parameters)):
             found.setdefault(one, []).append(study)
     return [(one, tuple(whom)) for one, whom in found.items()]
 
@@ -63,5 +63,5 @@ def plan(study: str, environment, parameters: dict | None = None) -> list[str]:
         if packages and real.may("packages"):
             lines.append(f"    as root: packages, those that are missing of {', '.join(packages)}")
         lines += [f"    as root: {kind}: {', '.join(what)}" for kind, what in asks[real.name].of.items()]
-    lacking = [one for one, _ in seen([study], environment, {study: parameters}) if not one.ok]
-    return lines + [f"  missing: {one.words()}" for one in lacking]
+    missing = [one for one, _ in seen([study], environment, {study: parameters}) if not one.ok]
+    return lines + [f"  missing: {one.words()}" for one in missing]

@@ -103,7 +103,7 @@ class Crate:
         """Its folder in the cache, with bin/PROGRAM. LabError without a cargo that can build it."""
         return build_once(self.folder, self._fill)
 
-    def lacking(self) -> str:
+    def why_missing(self) -> str:
         """Why it is not in the cache; "" when it is."""
         if is_whole(paths.cache_dir() / "artifacts" / self.folder):
             return ""
@@ -111,22 +111,22 @@ class Crate:
 
     def _fill(self, folder: Path) -> None:
         if not shutil.which("cargo"):
-            raise LabError(f"{self}: {self.lacking()}", remedy="Install Rust, 1.75 or newer")
+            raise LabError(f"{self}: {self.why_missing()}", remedy="Install Rust, 1.75 or newer")
         with tempfile.TemporaryDirectory(prefix="labbook-build-") as scratch:
             run(["cargo", "install", "--quiet", "--locked", "--version", self.version, "--root", folder, self.name],
                 BUILD_SECONDS, f"cannot build {self}", CARGO_TARGET_DIR=scratch)
 
 
-def run(words, seconds: float, failure: str, **environment) -> None:
+def run(command, seconds: float, failure: str, **environment) -> None:
     """Run a command; LabError with `failure` and the end of its output when it fails or takes too long."""
     try:
-        done = subprocess.run(list(map(str, words)), text=True, capture_output=True, timeout=seconds,
+        done = subprocess.run(list(map(str, command)), text=True, capture_output=True, timeout=seconds,
                               stdin=subprocess.DEVNULL, env={**os.environ, **environment})
-        said = _ESCAPES.sub("", f"{done.stdout}\n{done.stderr}").strip()[-2000:] if done.returncode else None
+        problem = _ESCAPES.sub("", f"{done.stdout}\n{done.stderr}").strip()[-2000:] if done.returncode else None
     except (OSError, subprocess.TimeoutExpired) as error:
-        said = str(error)
-    if said is not None:
-        raise LabError(f"{failure}: {said}")
+        problem = str(error)
+    if problem is not None:
+        raise LabError(f"{failure}: {problem}")
 
 
 # One version for every Python each, or a second run of lib/pins.py could not keep them.
@@ -150,6 +150,6 @@ def why_not(peer) -> str:
     return ""
 
 
-def words(packages: PythonPackages, *command: str) -> tuple[list[str], dict]:
+def command_line(packages: PythonPackages, *arguments: str) -> tuple[list[str], dict]:
     """(command line, what its environment has besides ours) of a module of a peer in Python."""
-    return [sys.executable, "-S", *command], {"PYTHONPATH": str(packages.fetch()), "PYTHONNOUSERSITE": "1"}
+    return [sys.executable, "-S", *arguments], {"PYTHONPATH": str(packages.fetch()), "PYTHONNOUSERSITE": "1"}

@@ -163,11 +163,11 @@ def _add_place(needed, study, lab: LabDescription, profile):
     """What this machine must have for the lab to run on it."""
     for package in lab.needs.get("packages", ()):
         needed.package(package, "named in lab.yml", study)
-    if "model" in _asked(lab):
+    if "model" in _features_used(lab):
         for package, why in _listed("packages", "modelled_disks"):
             needed.package(package, why, study)
-    for asked in sorted(_asked(lab)):
-        for feature, why in _listed("features", asked):
+    for used in sorted(_features_used(lab)):
+        for feature, why in _listed("features", used):
             needed.feature(feature, why, study)
     needed.cores[study] = lab.cores
     needed.memory_bytes[study] = lab.needs.get("memory", 0)
@@ -203,7 +203,7 @@ def _kind(system, settings, study):
     return kind
 
 
-def _asked(lab: LabDescription) -> set[str]:
+def _features_used(lab: LabDescription) -> set[str]:
     """Keys of `features` in needs.yml that this lab uses."""
     limits = [host.limits for host in lab.hosts]
     disks = [limit["disk"] for limit in limits if "disk" in limit]

@@ -84,9 +84,9 @@ def varying(metas: list[dict], given=()) -> dict[str, list]:
     """{parameter: values} of those in which these points differ, without the paired one (its rows differ)
     and without those `given`."""
     paired = {name for meta in metas for name in meta.get("paired", ())}
-    lacking = {name for name in values_of(metas) if any(name not in _values(meta) for meta in metas)}
+    partial = {name for name in values_of(metas) if any(name not in _values(meta) for meta in metas)}
     return {name: values for name, values in values_of(metas).items()
-            if name not in given and name not in paired and (len(values) > 1 or name in lacking)}
+            if name not in given and name not in paired and (len(values) > 1 or name in partial)}
 
 
 def from_text(metas: list[dict], name: str, text: str):

@@ -46,10 +46,10 @@ def _measured(study, experiment) -> Measured | None:
     varies = {name: values for name in parameters
               if len(values := sorted(_distinct(rows[name]), key=shown.order)) > 1}
     numbers = experiment.metrics(rows)
-    asked = [entry["metric"] for entry in study.claim_entries
-             if entry.get("experiment") == experiment.name and entry.get("metric") in numbers]
+    claimed = [entry["metric"] for entry in study.claim_entries
+               if entry.get("experiment") == experiment.name and entry.get("metric") in numbers]
     usual = [name for name in ("mean_ms", "rate_per_s") if name in numbers]
-    return Measured(experiment.name, rows, varies, list(dict.fromkeys([*asked, *usual, *numbers])))
+    return Measured(experiment.name, rows, varies, list(dict.fromkeys([*claimed, *usual, *numbers])))
 
 
 def _distinct(column) -> list:
@@ -172,8 +172,8 @@ class Explorer:
         if self.study.run.published or not len(rows):
             return ""
         row = rows.iloc[0].to_dict()
-        words = ", ".join(f"{name}={_python(row[name])}" for name in (*self.chosen.varies, "repeat"))
-        return f"The raw rows of the first: study.experiments[{self.chosen.name!r}].rows({words})"
+        arguments = ", ".join(f"{name}={_python(row[name])}" for name in (*self.chosen.varies, "repeat"))
+        return f"The raw rows of the first: study.experiments[{self.chosen.name!r}].rows({arguments})"
 
 
 def _python(value) -> str:

@@ -111,11 +111,11 @@ def result(one) -> str:
 
 def link(one) -> str:
     """A link, and how it was last shaped, if its hosts still say so."""
-    asked = "it does not answer"
+    settings = "it does not answer"
     with suppress(LabbookError):
         set_ = {name: value for name, value in one.asked.items() if value}
-        asked = ", ".join(f"{name} {value}" for name, value in set_.items()) or "not shaped"
-    return f"link {one.site_a} to {one.site_b}: {asked}"
+        settings = ", ".join(f"{name} {value}" for name, value in set_.items()) or "not shaped"
+    return f"link {one.site_a} to {one.site_b}: {settings}"
 
 
 def disk(one) -> str:

@@ -26,13 +26,13 @@ def options(study: str, claim: dict, experiment) -> str:
     groups = _groups(study)
     entries = _entries(study, experiment.name, groups)
     if not experiment.declared():
-        lacking = {REPEATS: None}
+        missing = {REPEATS: None}
     else:
-        lacking = _lacking(claim, experiment)
-    if not lacking or not lacking.keys() <= entries.keys():
+        missing = _missing_values(claim, experiment)
+    if not missing or not missing.keys() <= entries.keys():
         return ""
-    new = {entries[name]: _value(groups[group][entry], lacking[name], _full(study, group, groups[group]).get(entry))
-           for name, (group, entry) in entries.items() if name in lacking}
+    new = {entries[name]: _value(groups[group][entry], missing[name], _full(study, group, groups[group]).get(entry))
+           for name, (group, entry) in entries.items() if name in missing}
     if any(value == groups[group][entry] for (group, entry), value in new.items()):
         return ""       # the notebook has it, and points that were published by an earlier one have not
     return " ".join(f"-p {group}.{entry} {_word(value)}" for (group, entry), value in new.items())
@@ -54,7 +54,7 @@ def _groups(study: str) -> dict[str, dict]:
 
 
 def _value(now, wanted, full):
-    """A parameter's new value. wanted: values that are lacking; None for those of the full profile."""
+    """A parameter's new value. wanted: values that are missing; None for those of the full profile."""
     if wanted is None:
         return full or LOOKS[0] if isinstance(now, int) else full
     if isinstance(now, list):
@@ -67,19 +67,19 @@ def _word(value) -> str:
     return shlex.quote(value if isinstance(value, str) else json.dumps(value))
 
 
-def _lacking(claim: dict, experiment) -> dict:
+def _missing_values(claim: dict, experiment) -> dict:
     """{parameter: values} that the claim selects by and that no point has; None for values that the claim does
     not name, as where it follows a parameter of which there is one value."""
-    had = [arm for point in experiment.declared() for arm in point.arms]
-    lacking = {}
+    arms = [arm for point in experiment.declared() for arm in point.arms]
+    missing = {}
     for name, want in ((name, want) for arm in wanted_arms(claim) for name, want in arm.items()):
-        if not isinstance(want, dict) and not any(matches(one.get(name), want) for one in had):
-            lacking.setdefault(name, []).append(want)
-    rule, values = claim["rule"], [one.get(claim["rule"].get("along")) for one in had]
+        if not isinstance(want, dict) and not any(matches(one.get(name), want) for one in arms):
+            missing.setdefault(name, []).append(want)
+    rule, values = claim["rule"], [one.get(claim["rule"].get("along")) for one in arms]
     if "along" in rule and (len(set(values)) < 2 or rule["name"] == "crosses_near" and not (
             min(values) <= rule["at"] - rule["within"] and rule["at"] + rule["within"] <= max(values))):
-        lacking[rule["along"]] = None
-    return lacking
+        missing[rule["along"]] = None
+    return missing
 
 
 def _entries(study: str, experiment: str, groups: dict) -> dict[str, tuple[str, str]]:

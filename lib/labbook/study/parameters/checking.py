@@ -101,9 +101,9 @@ def _checked_group(value: dict, default: dict, name: str, file) -> dict:
     for entry in value:
         if entry not in default:
             raise unknown(f"{name}.{entry}", [f"{name}.{known}" for known in default], file)
-    lacking = [entry for entry in default if entry not in value]
-    if lacking:
-        raise InputError(f"the group is incomplete, it lacks {', '.join(lacking)}: papermill replaces "
+    missing = [entry for entry in default if entry not in value]
+    if missing:
+        raise InputError(f"the group is incomplete, it lacks {', '.join(missing)}: papermill replaces "
                          "a group as a whole", file=file, key=name, allowed=f"all of {', '.join(default)}")
     return {entry: checked(value[entry], default[entry], f"{name}.{entry}", file) for entry in default}
 

@@ -53,11 +53,11 @@ def values(study: str) -> dict | None:
 def _check_used(study: str, defaults: dict, path) -> None:
     """InputError for a parameter of the notebook's file that no cell uses, where the cells use one of nearly its
     name that nothing sets: the parameters cell was edited and saved."""
-    reads, lacking = names_used(study)
+    reads, unset = names_used(study)
     for name in defaults.keys() - reads:
-        if near := did_you_mean(name, lacking - defaults.keys()):
+        if near := did_you_mean(name, unset - defaults.keys()):
             raise InputError(f"no cell uses this parameter{near}", file=path, key=name,
-                             allowed=sorted(reads & defaults.keys() | lacking - defaults.keys()))
+                             allowed=sorted(reads & defaults.keys() | unset - defaults.keys()))
 
 
 def shell():

@@ -83,8 +83,8 @@ def joined(parts: list[tuple]):
     """One DataFrame of all that `parts` found."""
     import pandas as pd
 
-    shown = [frame for _, frame in parts]
-    return pd.concat(shown, ignore_index=True) if len(shown) > 1 else shown[0]
+    frames = [frame for _, frame in parts]
+    return pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
 
 
 def parts(study, experiment: str) -> list[tuple]:
@@ -97,8 +97,8 @@ def parts(study, experiment: str) -> list[tuple]:
     found, seen, design, fixed, value = [], set(), None, (), None
     frames = {machine: rows(study.name, machine, experiment) for machine in sets(study.name)
               if experiment in described(study.name, machine)}
-    asked = _models(host.limits for host in LabDescription.load(study.folder / "lab.yml").of(experiment).hosts)
-    alike = [machine for machine, frame in frames.items() if asked and _models_of(frame) == asked]
+    models = _models(host.limits for host in LabDescription.load(study.folder / "lab.yml").of(experiment).hosts)
+    alike = [machine for machine, frame in frames.items() if models and _models_of(frame) == models]
     for machine in alike or frames:
         frame = frames[machine]
         names = parameters(study.name, machine, experiment)
@@ -249,5 +249,5 @@ def provenance(meta: dict, profile: str) -> dict:
     The profile is that of the publishing run; an earlier run of another profile may have measured
     the point.
     """
-    kept = {k: meta["provenance"][k] for k in PROVENANCE if k in meta["provenance"]}
-    return kept | {"profile": profile, "environment": meta["environment"]}
+    chosen = {k: meta["provenance"][k] for k in PROVENANCE if k in meta["provenance"]}
+    return chosen | {"profile": profile, "environment": meta["environment"]}

@@ -24,14 +24,14 @@ RULES = Path(claims.__file__).parent
 def verdicts(study: str, machine: str) -> list[dict]:
     """The verdicts on a set as dicts, with the fields of Verdict, in the order of claims.yml."""
     of = _judged_from(study, machine)
-    for path in (claims_path(study, machine), _kept(study, machine)):
+    for path in (claims_path(study, machine), _cache_path(study, machine)):
         try:
             found = json.loads(path.read_text())
             if found["of"] == of:
                 return found["claims"]
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             continue
-    return _write(_kept(study, machine), of, judge(study, machine))
+    return _write(_cache_path(study, machine), of, judge(study, machine))
 
 
 def by_machine(study: str) -> dict[str, dict[str, dict]]:
@@ -89,7 +89,7 @@ def claims_path(study: str, machine: str) -> Path:
 def judge(study: str, machine: str) -> list[dict]:
     """The verdicts on a set by today's rules, as dicts."""
     run = published.read_run(study, machine)
-    known, tables = claims.full_words(study), {}
+    known, tables = claims.full_values(study), {}
     judged = []
     for claim in claims.load(study):
         name = claim.get("experiment")
@@ -141,7 +141,7 @@ def _judged_from(study: str, machine: str) -> str:
     return digest.hexdigest()
 
 
-def _kept(study: str, machine: str) -> Path:
+def _cache_path(study: str, machine: str) -> Path:
     return paths.build_dir() / "published" / study / f"{machine}.json"
 
 

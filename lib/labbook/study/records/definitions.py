@@ -111,8 +111,8 @@ class _Parser:
         base = node.module or ""
         if node.level:
             parts = self.package.split(".")
-            kept = parts[:len(parts) - node.level + 1]
-            base = ".".join([*kept, node.module] if node.module else kept)
+            outer = parts[:len(parts) - node.level + 1]
+            base = ".".join([*outer, node.module] if node.module else outer)
         for alias in node.names:
             inner = f"{base}.{alias.name}"
             is_module = _is_ours(base) and module_file(inner, self.library) is not None

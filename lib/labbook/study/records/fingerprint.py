@@ -292,9 +292,9 @@ def _page(path: Path, library: Path) -> Module:
     cells = [c for c in json.loads(path.read_text())["cells"] if c["cell_type"] == "code"]
     sources = ["".join(c["source"]) for c in cells]
     last = max((i for i, text in enumerate(sources) if ".complete(" in text), default=len(cells))
-    kept = [python(text) for cell, text in zip(cells[:last + 1], sources)
-            if "parameters" not in cell.get("metadata", {}).get("tags", ())]
-    page = parse("\n".join(kept), PAGE, path, library)
+    texts = [python(text) for cell, text in zip(cells[:last + 1], sources)
+             if "parameters" not in cell.get("metadata", {}).get("tags", ())]
+    page = parse("\n".join(texts), PAGE, path, library)
     acts = [name for name, one in page.definitions.items() if name != LOOSE and one.acts]
     page.definitions.setdefault(LOOSE, Definition()).refers |= set(acts)
     return page

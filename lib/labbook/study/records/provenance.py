@@ -105,9 +105,9 @@ def code() -> dict:
     return {"commit": head, "changed": changed}
 
 
-def _git(*words) -> str | None:
+def _git(*arguments) -> str | None:
     try:
-        done = subprocess.run(["git", "-C", str(paths.checkout()), *words], capture_output=True,
+        done = subprocess.run(["git", "-C", str(paths.checkout()), *arguments], capture_output=True,
                               text=True, timeout=20)
     except (OSError, subprocess.TimeoutExpired):
         return None

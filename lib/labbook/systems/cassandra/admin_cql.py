@@ -97,9 +97,9 @@ class CQLAdmin:
             (copies,), = client.query("SELECT replication FROM system_schema.keyspaces "
                                       f"WHERE keyspace_name = '{keyspace}'")
         ring = sorted((token, address) for address, token in self.members().items())
-        held = min(int(copies["replication_factor"]), len(ring))
+        count = min(int(copies["replication_factor"]), len(ring))
         owners = [address for _, address in ring]
-        return [(token, (owners + owners)[i:i + held]) for i, (token, _) in enumerate(ring)]
+        return [(token, (owners + owners)[i:i + count]) for i, (token, _) in enumerate(ring)]
 
     def token_of(self, key: bytes) -> int | bytes:
         """The token of a key."""

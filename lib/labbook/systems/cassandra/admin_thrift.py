@@ -41,8 +41,8 @@ class ThriftAdmin:
     def facts(self) -> dict:
         with self.client() as client:
             api = client.describe_version()
-        said = self.node.run("grep", "-m", "1", "Cassandra version: ", self.node.process.log).stdout
-        return {"version": said.split("Cassandra version:")[1].strip(), "thrift_api": api}
+        line = self.node.run("grep", "-m", "1", "Cassandra version: ", self.node.process.log).stdout
+        return {"version": line.split("Cassandra version:")[1].strip(), "thrift_api": api}
 
     def create_table(self, keyspace: str, table: str, replication: int,
                      compression: bool | None = None, read_repair: float | None = None) -> None:
@@ -105,7 +105,7 @@ class ThriftAdmin:
 
     def owners(self, keyspace: str) -> dict[str, int | bytes]:
         """{address: token} of the nodes that own ranges, as this node routes calls."""
-        return {held[0]: token for token, held in self.ranges(keyspace)}
+        return {replicas[0]: token for token, replicas in self.ranges(keyspace)}
 
     def ranges(self, keyspace: str) -> list[tuple[int | bytes, list[str]]]:
         """(token at which a range ends, addresses of its replicas, the owner first), by token."""

@@ -37,9 +37,9 @@ def check_token(version: str, placement: str, token: int | str | None) -> None:
 def check_streaming(version: str, stream_mbit, whole_files, disk_access) -> None:
     """InputError for what the version cannot do, at all or on Java 17."""
     known = VERSIONS[version]
-    for key, asked, able in (("stream_mbit", stream_mbit, "stream_throttle" in known),
+    for key, value, able in (("stream_mbit", stream_mbit, "stream_throttle" in known),
                              ("whole_files", whole_files, "whole_files" in known)):
-        if asked is not None and not able:
+        if value is not None and not able:
             raise InputError(f"Cassandra {version} has no such setting", file=FILE, key=key,
                              allowed="null (as shipped)")
     if disk_access == "mmap" and not known.get("mapped"):
@@ -61,33 +61,33 @@ def check_read_repair(version: str, chance: float | None) -> None:
                          allowed="null (as shipped)")
 
 
-def sync_ms(version: str, durability: str, asked: int | None) -> int:
+def sync_ms(version: str, durability: str, period_ms: int | None) -> int:
     """The period of syncs of the commit log, ms; InputError where each commit is synced."""
     usual = VERSIONS[version]["sync_ms"][durability]
-    if asked is not None and usual == 0:
+    if period_ms is not None and usual == 0:
         raise InputError(f"Cassandra {version} syncs each commit at once", file=FILE,
                          key="sync_ms", allowed="with durability periodic")
-    return asked or usual
+    return period_ms or usual
 
 
-def heap_mb(asked: int | None, memory: int, beside: int = 0) -> int:
-    """The heap in MB: `asked`, or at most 512. It may take half of the memory; for a version that
+def heap_mb(wanted_mb: int | None, memory: int, beside: int = 0) -> int:
+    """The heap in MB: `wanted_mb`, or at most 512. It may take half of the memory; for a version that
     needs `beside` MB outside the heap, two thirds of what remains then, as its buffers need half of
     the heap's size. InputError for more, LabError where the memory does not do for any heap."""
     most, least = memory // 2, 2 * SMALLEST_HEAP_MB
     if beside:
         most = min(most, (memory - beside) * 2 // 3)
         least = beside + SMALLEST_HEAP_MB * 3 // 2
-    if asked is None:
+    if wanted_mb is None:
         if most < SMALLEST_HEAP_MB:
             raise LabError(f"{memory} MB of memory are not enough for Cassandra",
                            remedy=f"Give the host at least {least}M")
         return min(HEAP_MB, most)
-    if asked > most:
-        raise InputError(f"{asked} does not fit the host's memory of {memory} MB",
+    if wanted_mb > most:
+        raise InputError(f"{wanted_mb} does not fit the host's memory of {memory} MB",
                          file=FILE, key="heap_mb", allowed=f"{SMALLEST_HEAP_MB} to {most}"
                          if most >= SMALLEST_HEAP_MB else f"with {least} MB and more")
-    return asked
+    return wanted_mb
 
 
 def configuration(settings, address: str, home: PurePosixPath) -> dict:
@@ -161,7 +161,7 @@ def properties(settings) -> dict:
     return properties
 
 
-def main_words(settings, home: PurePosixPath) -> list[str]:
+def main_arguments(settings, home: PurePosixPath) -> list[str]:
     """The main class and its arguments. JMX, by which nodetool works, lets whoever reaches it run
     any code: it is open only where nodetool is admitted, and only to the node's own host."""
     version = VERSIONS[settings.version]

@@ -177,8 +177,8 @@ class ElasticRing(Cluster):
         in_parallel(joiners, _deploy)
         self._running += list(wanted)
         in_parallel(joiners, Joiner.begin)
-        held = min(before, self._snapshot.bytes) if self._snapshot else before
-        return Joins(self, joiners, before, held)
+        held_bytes = min(before, self._snapshot.bytes) if self._snapshot else before
+        return Joins(self, joiners, before, held_bytes)
 
     def one_after_another(self, shares: list[float], seconds: float = JOIN_SECONDS) -> list[dict]:
         """Nodes with these shares join, each once the one before is in the ring: the rows of all."""
@@ -216,7 +216,7 @@ class ElasticRing(Cluster):
             raise InputError(f"{name!r} cannot leave", file="elastic ring", key="leave",
                              allowed=able)
         others = [other for other in self.running if other is not node]
-        held, before = sstables.table_bytes(node), sum(in_parallel(others, sstables.table_bytes))
+        held_bytes, before = sstables.table_bytes(node), sum(in_parallel(others, sstables.table_bytes))
         asked_s = clock.now()
         node.nodetool(*node.version.get("leave", ["decommission"]), seconds=seconds)
         self.host.wait_for(lambda: name not in self.owners(), f"{name} to leave the ring", seconds,
@@ -228,7 +228,7 @@ class ElasticRing(Cluster):
         self.mark_stopped(name)
         self._tokens.pop(name)
         return {"node": name, "asked_s": asked_s, "gone_s": gone_s, "leave_s": gone_s - asked_s,
-                **phases, "held_bytes": held, "moved_bytes": moved}
+                **phases, "held_bytes": held_bytes, "moved_bytes": moved}
 
     def mark_joined(self, name: str) -> None:
         """Note that a joiner owns its range; called by Joins."""

@@ -106,18 +106,18 @@ class Cassandra(System):
             self.put(text.format(home=self.home), name)
         folders = [fetch(Artifact.parse(a)) for a in self.version["artifacts"]]
         places = [(push(self.host, folder), folder) for folder in folders]
-        mains = [name for name in (config.JMX_OPENER, config.STAGE_SAMPLER) if name in self.main_words()]
+        mains = [name for name in (config.JMX_OPENER, config.STAGE_SAMPLER) if name in self.main_arguments()]
         classes = self._compiled(mains[0]) if mains else ()
         self.put(config.class_path(places, self.version.get("agent"), classes), "class_path")
 
     def command(self) -> str:
         options = config.jvm_options(self.settings, self.address, self.home, self.properties())
         return " ".join(["java", *options, f"@{self.home}/class_path",
-                         *self.main_words()])
+                         *self.main_arguments()])
 
-    def main_words(self) -> list[str]:
+    def main_arguments(self) -> list[str]:
         """The main class and its arguments."""
-        return config.main_words(self.settings, self.home)
+        return config.main_arguments(self.settings, self.home)
 
     def _compiled(self, name: str) -> tuple:
         """The folder of a class of ours that runs Cassandra's, compiled on the host by Java itself."""
@@ -134,9 +134,9 @@ class Cassandra(System):
         """Properties of the JVM besides those that the version always has."""
         return config.properties(self.settings)
 
-    def nodetool(self, *words, seconds: float = 60) -> str:
+    def nodetool(self, *arguments, seconds: float = 60) -> str:
         """Output of the version's own nodetool for a command; SystemFailure when it fails."""
-        return nodetool.run(self, words, seconds)
+        return nodetool.run(self, arguments, seconds)
 
     def answers(self) -> None:
         self.admin.answers()

@@ -26,23 +26,23 @@ UNITS = {"bytes": 1, "B": 1, **{f"{prefix}{unit}": 1024**power for unit in ("B",
 FLUSHING = ("FlushWriter", "MemtablePostFlusher")
 
 
-def run(node, words, seconds: float) -> str:
+def run(node, arguments, seconds: float) -> str:
     """Output of one command; SystemFailure with that output when it fails."""
     if not node.settings.nodetool:
         raise InputError(f"Cassandra {node.settings.version} on {node.host.name} does not "
                          "admit nodetool", file=config.FILE, key="nodetool", allowed="true")
     node.put(QUIET, QUIET_FILE)
     try:
-        return node.host.run(command(node, words), timeout=seconds).stdout
+        return node.host.run(command(node, arguments), timeout=seconds).stdout
     except LabError as error:
         if node.process is None or not node.process.alive():
-            raise SystemFailure(f"{node.host.name}: nodetool {' '.join(map(str, words))}: no "
+            raise SystemFailure(f"{node.host.name}: nodetool {' '.join(map(str, arguments))}: no "
                                 "Cassandra runs there", log=_tail(node)) from error
-        raise SystemFailure(f"{node.host.name}: nodetool {' '.join(map(str, words))} failed: "
+        raise SystemFailure(f"{node.host.name}: nodetool {' '.join(map(str, arguments))} failed: "
                             f"{error.message}", log=_tail(node)) from error
 
 
-def command(node, words) -> str:
+def command(node, arguments) -> str:
     tool, home = node.version["nodetool"], node.home
     values = {"java.net.preferIPv4Stack": "true", "user.home": home, "java.io.tmpdir": f"{home}/tmp",
              "logback.configurationFile": f"file:{home}/{QUIET_FILE}"}
@@ -51,7 +51,7 @@ def command(node, words) -> str:
     return " ".join([*JAVA, *config.module_options(node.version),
                      *config.defined({**values, **own}, node.address, home),
                      f"@{home}/class_path", tool["main"], "-h", config.LOOPBACK, "-p", str(tool["port"]),
-                     shlex.join(str(word) for word in words)])
+                     shlex.join(str(word) for word in arguments)])
 
 
 def parse_ring(output: str) -> dict[str, dict]:
@@ -78,7 +78,7 @@ def parse_busy(compactions: str, pools: str) -> list[str]:
     busy = [f"{pending[1]} compactions wait"] if pending and int(pending[1]) else []
     running = [line.split() for line in compactions.splitlines()
                if re.search(r"\s(\d+(\.\d+)?%|n/a)\s*$", line)]
-    busy += [" ".join(words[:-3]) for words in running]
+    busy += [" ".join(fields[:-3]) for fields in running]
     for line in pools.splitlines():
         name, *numbers = line.split() or [""]
         if name in FLUSHING and any(int(number) for number in numbers[:2]):

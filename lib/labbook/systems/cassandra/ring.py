@@ -82,7 +82,7 @@ class Ring(Cluster):
 
     def owner_of_rows(self, keyspace=DATABASE) -> list[str]:
         """For each of `rows`, the name of the host whose range it lies in."""
-        return [held[0] for held in self._holders(range(self.settings.rows), keyspace)]
+        return [holders[0] for holders in self._holders(range(self.settings.rows), keyspace)]
 
     def holders(self, row: int, keyspace=DATABASE) -> list[str]:
         """Names of the hosts that hold a row, the owner of its range first."""

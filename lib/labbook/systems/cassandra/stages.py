@@ -15,7 +15,7 @@ ENDED = re.compile("^# (.*)", re.M)     # the sampler's last line, with what end
 
 def begin(node) -> tuple[int, float]:
     """Where the samples from now on begin, for `since`: their place in the file, and how far the host's
-    clock is ahead of ours, in s, as closely as an SSH command tells it."""
+    clock is ahead of ours, in s, as closely as an SSH command shows it."""
     before = time.time()
     size, now = node.run("sh", "-c", f"stat -c %s {node.home / FILE}; date +%s.%N").stdout.split()
     return int(size), float(now) - (before + time.time()) / 2

@@ -35,17 +35,17 @@ def position(version: str, token: int) -> Fraction:
     return Fraction(token % size, size) or Fraction(1)
 
 
-def plan(version: str, taken: Mapping[str, int], names, asked) -> dict[str, int]:
+def plan(version: str, taken: Mapping[str, int], names, joiners) -> dict[str, int]:
     """{name: token} of the nodes that are to join, in order.
 
-    `taken`: tokens of the nodes in the ring, by name. `names`: all hosts. `asked`: {name: token},
+    `taken`: tokens of the nodes in the ring, by name. `names`: all hosts. `joiners`: {name: token},
     or a list of shares, which go to the first hosts that are not in the ring; each takes the range
     after that of the one before. InputError for what does not fit.
     """
-    if not asked:
+    if not joiners:
         raise InputError("no node is to join", file=FILE, key="shares")
-    wanted = (dict(asked) if isinstance(asked, Mapping)
-              else _in_order(version, taken, names, list(asked)))
+    wanted = (dict(joiners) if isinstance(joiners, Mapping)
+              else _in_order(version, taken, names, list(joiners)))
     _check(version, taken, names, wanted)
     return wanted
 

@@ -18,9 +18,9 @@ def put_tools(host, home) -> None:
         host.put(file, home / TOOLS.name / file.name)
 
 
-def tools(host, home, *words, python=None) -> str:
+def tools(host, home, *arguments, python=None) -> str:
     """The command line of one of these programs."""
-    return shlex.join([python or host.python, "-I", "-S", str(home / TOOLS.name), *map(str, words)])
+    return shlex.join([python or host.python, "-I", "-S", str(home / TOOLS.name), *map(str, arguments)])
 
 
 def ask(host, home, socket: str, question: dict, seconds: float = 10):
@@ -34,8 +34,8 @@ def ask_all(host, home, socket: str, questions: list[dict], seconds: float = 10)
     `home`: the folder given to put_tools. SystemFailure if the socket does not answer within
     `seconds` a question, or refuses one; LabError if the program fails.
     """
-    words = tools(host, home, "ask", socket, seconds, *(json.dumps(each) for each in questions))
-    done = host.run(words, timeout=seconds * len(questions) + SLACK_S, check=False)
+    command = tools(host, home, "ask", socket, seconds, *(json.dumps(each) for each in questions))
+    done = host.run(command, timeout=seconds * len(questions) + SLACK_S, check=False)
     if done.exit_code == NO_ANSWER:
         raise SystemFailure(f"{host.name}: no answer to `{questions[0].get('prefix')}`: "
                             f"{done.stderr.strip()}")

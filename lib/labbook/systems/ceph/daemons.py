@@ -163,9 +163,9 @@ class CephMon(CephDaemon):
     def start(self) -> None:
         """Start monitor and proxy; returns when the proxy passes commands on."""
         super().start()
-        words = tools(self.host, self.home, "proxy", self.home / CONF, self._proxy_socket,
-                      python=DEBIAN_PYTHON).replace(" -S ", " ", 1)
-        process = self.host.start(PROXY, words)
+        command = tools(self.host, self.home, "proxy", self.home / CONF, self._proxy_socket,
+                        python=DEBIAN_PYTHON).replace(" -S ", " ", 1)
+        process = self.host.start(PROXY, command)
         self.host.wait_for(self._proxy_answers, "the monitor to accept commands", 30, process, 0.05)
 
     def send(self, prefix: str, seconds: float = 30, **arguments):

@@ -78,28 +78,28 @@ def lines(log: str, ahead_s: float = 0):
 
     The dump of recent lines by a crashing daemon has no times, and is skipped.
     """
-    for stamp, words in LINE.findall(log):
-        yield datetime.strptime(stamp, "%Y-%m-%dT%H:%M:%S.%f%z").timestamp() - ahead_s, words
+    for stamp, message in LINE.findall(log):
+        yield datetime.strptime(stamp, "%Y-%m-%dT%H:%M:%S.%f%z").timestamp() - ahead_s, message
 
 
 def _since(log, since_s: float):
-    return ((t_s, words) for t_s, words in log if t_s >= since_s)
+    return ((t_s, message) for t_s, message in log if t_s >= since_s)
 
 
 def noticed(mon, names: dict[int, str], since_s: float = 0) -> pd.DataFrame:
     """From the `lines` of the monitor's log; `names` by gid. Columns as in Faults."""
     found, failed = {}, set()
-    for t_s, words in _since(mon, since_s):
-        if match := NO_BEACON.search(words):
+    for t_s, message in _since(mon, since_s):
+        if match := NO_BEACON.search(message):
             rank, gid = map(int, match.groups())
             found.setdefault(gid, {"t_s": t_s, "rank": rank, "daemon": names.get(gid)})
-        elif match := LAGGY.search(words):
+        elif match := LAGGY.search(message):
             found.get(int(match[1]), {}).setdefault("laggy_s", t_s)
-        elif match := TAKEN.search(words):
+        elif match := TAKEN.search(message):
             gid = int(match[1])
             row = found.setdefault(gid, {"t_s": t_s, "rank": int(match[3])})
             row |= {"daemon": match[2], "taken_s": t_s}
-        elif match := BY_HAND.search(words):
+        elif match := BY_HAND.search(message):
             failed |= {gid for gid, row in found.items()
                      if row["daemon"] == match[1] and row.get("taken_s", 0) >= t_s - 1}
     rows = [{**row, "gid": gid, "by_hand": gid in failed} for gid, row in found.items()]
@@ -109,32 +109,32 @@ def noticed(mon, names: dict[int, str], since_s: float = 0) -> pd.DataFrame:
 
 def by_hand(mon) -> list[tuple[float, str]]:
     """(epoch seconds, name) of each MDS that was failed by hand, from the `lines` of the monitor's log."""
-    return [(t_s, match[1]) for t_s, words in mon if (match := BY_HAND.search(words))]
+    return [(t_s, match[1]) for t_s, message in mon if (match := BY_HAND.search(message))]
 
 
-def crashes(logs: dict, since_s: float = 0, asked=(), ended=()) -> pd.DataFrame:
+def crashes(logs: dict, since_s: float = 0, failed_by_hand=(), ended=()) -> pd.DataFrame:
     """Crashes in the `lines` of the MDSs' logs, by name.
 
-    asked: (epoch seconds, name) of MDSs that were failed by hand. ended: (name, exit code) of
+    failed_by_hand: (epoch seconds, name) of MDSs that were failed by hand. ended: (name, exit code) of
     processes that ended without having been killed.
     """
-    rows = [(t_s, daemon, words) for daemon, log in logs.items() for t_s, words in _since(log, since_s)
-            if CRASH.search(words) and not _was_asked(t_s, daemon, words, asked)]
+    rows = [(t_s, daemon, message) for daemon, log in logs.items() for t_s, message in _since(log, since_s)
+            if CRASH.search(message) and not _was_by_hand(t_s, daemon, message, failed_by_hand)]
     rows += [(float("nan"), name, f"ended with exit code {code}") for name, code in ended]
     return pd.DataFrame(rows, columns=list(FRAMES["crashes"])).sort_values("t_s")
 
 
-def _was_asked(t_s, daemon, words, asked) -> bool:
-    return "respawn" in words and any(daemon == name and 0 <= t_s - when + 1 <= BY_HAND_S
-                                      for when, name in asked)
+def _was_by_hand(t_s, daemon, message, failed_by_hand) -> bool:
+    return "respawn" in message and any(daemon == name and 0 <= t_s - when + 1 <= BY_HAND_S
+                                        for when, name in failed_by_hand)
 
 
 def evictions(logs: dict, since_s: float = 0) -> pd.DataFrame:
     """Evictions in the `lines` of the MDSs' logs, by name; each client once for each MDS."""
     found = {}
     for daemon, log in logs.items():
-        for t_s, words in _since(log, since_s):
-            if match := EVICTED.search(words):
+        for t_s, message in _since(log, since_s):
+            if match := EVICTED.search(message):
                 client = int(match[1] or match[3])
                 found.setdefault((daemon, client), (t_s, client, match[2], daemon))
     return pd.DataFrame(found.values(), columns=list(FRAMES["evicted"])).sort_values("t_s")

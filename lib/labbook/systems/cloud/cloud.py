@@ -246,11 +246,11 @@ class Cloud:
 
     def _require_room(self, n, flavor):
         """Check the quota before the call, since its error may say less."""
-        asked = {"servers": n, "cores": n * flavor.cores, "memory_mb": n * flavor.memory_mb}
+        needed = {"servers": n, "cores": n * flavor.cores, "memory_mb": n * flavor.memory_mb}
         for what, quota in self.quota().items():
-            if what in asked and not quota.has_room(asked[what]):
+            if what in needed and not quota.has_room(needed[what]):
                 raise LabError(f"{n} servers of {flavor} exceed the cloud's quota of {what}: "
-                               f"{asked[what]} more, {quota.used} of {quota.limit} used",
+                               f"{needed[what]} more, {quota.used} of {quota.limit} used",
                                remedy="Ask for fewer or smaller servers, or have the quota raised")
 
     def _image_ready(self, made, name, called) -> Image:

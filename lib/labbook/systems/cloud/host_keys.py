@@ -24,13 +24,13 @@ def await_keys(console, server, seconds: float = SECONDS, interval: float = INTE
     """The server's host keys, once `console(server)` shows them; SystemFailure if it does not."""
     until = time.monotonic() + seconds
     while True:
-        shown = console(server)
-        keys = parse(shown)
+        output = console(server)
+        keys = parse(output)
         if keys:
             return keys
         if time.monotonic() > until:
             raise SystemFailure(
                 f"{server.name}: its console shows no SSH host keys after {seconds:g} s, and labbook "
                 "logs in to no server whose key it does not know: its image must print them, as "
-                "cloud-init does", log=shown[-2000:])
+                "cloud-init does", log=output[-2000:])
         time.sleep(interval)

@@ -105,10 +105,10 @@ class Galera(Cluster):
 
     def synced(self, nodes=None, size: int | None = None, seconds=60) -> None:
         """Wait until the nodes (host names; default: all) are Synced and may write, and each sees
-        `size` nodes (default: as many as are asked). SystemFailure with all states if not."""
-        asked = self.nodes if nodes is None else [self.node(name) for name in nodes]
-        size = size or len(asked)
-        poll(self.host, lambda: self.status(asked),
+        `size` nodes (default: as many as are waited for). SystemFailure with all states if not."""
+        chosen = self.nodes if nodes is None else [self.node(name) for name in nodes]
+        size = size or len(chosen)
+        poll(self.host, lambda: self.status(chosen),
              lambda states: all(s and s["primary"] and s["state"] == "Synced" and s["size"] == size
                                 for s in states.values()),
              f"{size} nodes to be Synced", seconds)

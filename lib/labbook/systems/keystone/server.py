@@ -92,9 +92,9 @@ class Keystone(System):
         self.manage("bootstrap", "--bootstrap-public-url", "$(public_endpoint)s/v3",
                     "--bootstrap-region-id", "RegionOne")
 
-    def manage(self, *words) -> str:
+    def manage(self, *arguments) -> str:
         """The output of `keystone-manage` with these arguments."""
-        line = shlex.join(("-c", MANAGE, "--config-file", f"{self.home}/keystone.conf", *words))
+        line = shlex.join(("-c", MANAGE, "--config-file", f"{self.home}/keystone.conf", *arguments))
         # read on the host, so that `ps` does not show it
         password = shlex.quote(str(self.home / SECRETS["password"]))
         return self.host.run(f"export OS_BOOTSTRAP_PASSWORD=$(cat {password}); {self._env()} {line}",

@@ -76,7 +76,7 @@ def _newest_kernel() -> str:
     return names[0]
 
 
-def _apt(folder, *words, archives="") -> str:
+def _apt(folder, *arguments, archives="") -> str:
     """The output of apt-get as on a machine without packages, so that all are listed; needs no root.
 
     folder: a draft of the cache, which is cleared if this process is killed.
@@ -91,7 +91,7 @@ def _apt(folder, *words, archives="") -> str:
             (Path(archives) / "partial").mkdir()
         return _run(["apt-get", "-q", "-y", "--no-install-recommends",
                      *(word for key, value in options.items() for word in ("-o", f"{key}={value}")),
-                     *words])
+                     *arguments])
 
 
 def _run(command, cwd=None) -> str:

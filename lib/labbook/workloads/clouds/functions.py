@@ -233,11 +233,11 @@ def attach_other_name(testbed):
     return _attached(testbed, server, OTHER_NAME)
 
 
-def _attached(testbed, server, asked):
+def _attached(testbed, server, device):
     """It works when the guest sees a new disk, under any name."""
-    with _volume(testbed, server, asked) as seen:
-        as_asked = seen is not None and f"/dev/{seen}" == asked
-        return (seen is not None, f"asked for {asked}, seen as {f'/dev/{seen}' if seen else 'nothing'}",
+    with _volume(testbed, server, device) as seen:
+        as_asked = seen is not None and f"/dev/{seen}" == device
+        return (seen is not None, f"asked for {device}, seen as {f'/dev/{seen}' if seen else 'nothing'}",
                 {"named_as_asked": float(as_asked)})
 
 

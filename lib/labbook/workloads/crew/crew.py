@@ -187,7 +187,7 @@ class Crew:
         client that lacks engines is replaced now and then.
         """
         self._connection.open()
-        asked = time.monotonic()
+        connected = time.monotonic()
         try:
             while (there := len(self._connection.client.ids)) < len(self.hosts):
                 for host in self.hosts:
@@ -196,10 +196,10 @@ class Crew:
                     log = self.hosts[0].process(CONTROLLER).log_tail()
                     raise SystemFailure(f"only {there} of {len(self.hosts)} engines connected to "
                                         "the controller", log=log)
-                if time.monotonic() - asked > ASK_SECONDS:
+                if time.monotonic() - connected > ASK_SECONDS:
                     self.close()
                     self._connection.open()
-                    asked = time.monotonic()
+                    connected = time.monotonic()
                 time.sleep(0.02)
         except BaseException:
             self.close()
@@ -221,10 +221,10 @@ class Crew:
                     self._join()
                 elif self._connection.client is None or self._connection.broken():
                     raise _Lost
-                asked = [self._connection.client[engine].apply_async(*call)
-                         for engine, call in zip(self._engines[first:], calls)]
+                results = [self._connection.client[engine].apply_async(*call)
+                           for engine, call in zip(self._engines[first:], calls)]
                 calls = again
-                return [self._result(call, host, until) for call, host in zip(asked, hosts)]
+                return [self._result(call, host, until) for call, host in zip(results, hosts)]
             except _Lost:
                 if self._engines is not None:
                     self._connect_again()

@@ -97,9 +97,9 @@ def _run(host, path, directories, files, seconds) -> str:
 def command(folder: str, directories: int, files: int, user: str = "") -> list[str]:
     """bonnie++'s command line; `user`: it must be named when root runs it."""
     thousands = directories * files // THOUSAND
-    words = [bonnie_csv.PROGRAM, "-d", folder, "-s", "0", "-r", "0", "-m", "lab",
-             "-n", f"{thousands}:0:0:{directories}"]
-    return [*words, "-u", user] if user else words
+    arguments = [bonnie_csv.PROGRAM, "-d", folder, "-s", "0", "-r", "0", "-m", "lab",
+                 "-n", f"{thousands}:0:0:{directories}"]
+    return [*arguments, "-u", user] if user else arguments
 
 
 def fits(directories: int, files: int) -> bool:

@@ -80,8 +80,8 @@ def verdicts(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
     there = after.state == THERE
     verdict = after.state.replace(NOT_ASKED, UNASKED).mask(there & unlike.any(axis=1), WRONG).mask(
         there & ~unlike.any(axis=1), RIGHT)
-    differing = [",".join(unlike.columns[row]) if asked else ""
-                 for row, asked in zip(unlike.to_numpy(), there)]
+    differing = [",".join(unlike.columns[row]) if is_there else ""
+                 for row, is_there in zip(unlike.to_numpy(), there)]
     return pd.DataFrame({"name": before.index, "verdict": verdict.to_numpy(),
                          "differing": differing, "error": after.error.to_numpy()}, dtype=object)
 

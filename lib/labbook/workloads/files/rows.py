@@ -47,7 +47,7 @@ def of_host(heads: list[dict], raw: bytes, phases, host: str) -> pd.DataFrame:
                         [head["rows"] for head in heads])
     ops = list(dict.fromkeys(OPS))
     numbers = np.unique(calls["errno"])
-    words = [word_of(number) for number in numbers]
+    names = [word_of(number) for number in numbers]
     return pd.DataFrame({
         "client": clients,
         "host": pd.Categorical.from_codes(np.zeros(len(calls), dtype="int8"), [host]),
@@ -56,8 +56,8 @@ def of_host(heads: list[dict], raw: bytes, phases, host: str) -> pd.DataFrame:
             np.array([ops.index(op) for op in OPS], dtype="int8")[calls["op"]], ops),
         "directory": calls["directory"],
         "started_s": calls["started"], "seconds": calls["seconds"], "ok": calls["errno"] == 0,
-        "error": pd.Categorical(np.array(words, dtype=object)[
-            np.searchsorted(numbers, calls["errno"])], categories=list(dict.fromkeys(words))),
+        "error": pd.Categorical(np.array(names, dtype=object)[
+            np.searchsorted(numbers, calls["errno"])], categories=list(dict.fromkeys(names))),
     })
 
 

@@ -21,7 +21,7 @@ class Call(NamedTuple):
     begin with, "" where all are of one set.
 
     invoked_s, returned_s: seconds since the load's start; a call that did not return has the time at
-    which it was given up. last: a read once all is at rest, by which a write can be told to be lost.
+    which it was given up. last: a read once all is at rest, by which a write can be seen to be lost.
     """
 
     client: str
@@ -83,9 +83,9 @@ def _by_key(calls) -> dict[str, list[Call]]:
     written = list(found)
     for call in calls:
         if call.op == LIST and call.outcome == OK:
-            shown = set(call.value)
+            listed = set(call.value)
             of_set = (key for key in written if key.startswith(call.key))
             for key in {**dict.fromkeys(of_set), **dict.fromkeys(call.value)}:
                 found.setdefault(key, []).append(call._replace(
-                    op=READ, key=key, value=THERE if key in shown else ABSENT))
+                    op=READ, key=key, value=THERE if key in listed else ABSENT))
     return found

@@ -70,7 +70,7 @@ def _spec(target: Servers, rows, value_bytes, values, seed, clients, consistency
 
 def _watch(loaders: Clients, rows: int, what: str) -> None:
     """Returns when the loaders have ended; SystemFailure when they no longer make progress."""
-    done, moved, said = [0] * len(loaders.hosts), time.monotonic(), time.monotonic()
+    done, moved, reported = [0] * len(loaders.hosts), time.monotonic(), time.monotonic()
     while True:
         found = loaders.progress(LOOK_SECONDS, 3 * CALL_SECONDS)
         now, before = time.monotonic(), sum(done)
@@ -82,8 +82,8 @@ def _watch(loaders: Clients, rows: int, what: str) -> None:
             loaders.clear()
             raise SystemFailure(f"loading stopped at row {sum(done)} of {rows}: no row was written "
                                 f"in {STALL_SECONDS} s")
-        if now - said > SAY_SECONDS:
-            said = now
+        if now - reported > SAY_SECONDS:
+            reported = now
             say(f"loading {what}: {100 * sum(done) / rows:.0f} %")
 
 

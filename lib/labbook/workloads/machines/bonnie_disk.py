@@ -52,10 +52,10 @@ def bonnie_disk(machine, path, *, size_mb: int, byte_mb: int, files: int = 0, di
         raise LabError(f"{machine.name}: no bonnie++ there", remedy=bonnie_csv.REMEDY)
     folder = shlex.quote(str(path))
     user = machine.run(f"mkdir -p {folder} && id -un").stdout.strip()
-    words = command(str(path), size_mb, byte_mb, files, direct, "root" if user == "root" else "")
+    command_line = command(str(path), size_mb, byte_mb, files, direct, "root" if user == "root" else "")
     started, began = time.time(), time.monotonic()
     try:
-        output = machine.finish(f"bonnie-{machine.name}", f"LC_ALL=C {shlex.join(words)}",
+        output = machine.finish(f"bonnie-{machine.name}", f"LC_ALL=C {shlex.join(command_line)}",
                                 seconds_at_most, f"bonnie++ in {path}")
     except BaseException:
         with suppress(LabbookError):  # the first error is the one to report
@@ -72,17 +72,17 @@ def bonnie_disk(machine, path, *, size_mb: int, byte_mb: int, files: int = 0, di
 
 def command(folder: str, size_mb: int, byte_mb: int, files: int, direct: bool, user: str) -> list[str]:
     """bonnie++'s command line; `user`: it must be named when root runs it."""
-    words = [bonnie_csv.PROGRAM, "-d", folder, "-s", str(size_mb), f"-f{byte_mb or ''}", "-n", str(files),
-             "-r", "0", "-m", "lab"]
-    return words + (["-D"] if direct else []) + (["-u", user] if user else [])
+    arguments = [bonnie_csv.PROGRAM, "-d", folder, "-s", str(size_mb), f"-f{byte_mb or ''}", "-n", str(files),
+                 "-r", "0", "-m", "lab"]
+    return arguments + (["-D"] if direct else []) + (["-u", user] if user else [])
 
 
 def phases(csv: str, files: int) -> pd.DataFrame:
     """phase, unit, rate, cpu_percent: a row for each phase that was run; ValueError for a field that is
     no number."""
-    asked = bonnie_csv.BLOCKS | (bonnie_csv.FILES if files else {})
+    labels = bonnie_csv.BLOCKS | (bonnie_csv.FILES if files else {})
     return pd.DataFrame([(phase, UNITS[phase], rate, cpu)
-                         for phase, (rate, cpu) in bonnie_csv.numbers(csv, asked).items()],
+                         for phase, (rate, cpu) in bonnie_csv.numbers(csv, labels).items()],
                         columns=["phase", "unit", "rate", "cpu_percent"])
 
 

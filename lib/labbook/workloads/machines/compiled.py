@@ -33,8 +33,8 @@ def compiled(host, folder, sources: list[Path], programs: dict[str, list[str]], 
         host.run(f"rm -rf {_quoted(folder)} && mkdir -p {_quoted(folder)}")
         for source in sources:
             host.put(source, folder / source.name)
-        for name, words in programs.items():
-            line = shlex.join([compiler, *flags, "-o", name, *words])
+        for name, arguments in programs.items():
+            line = shlex.join([compiler, *flags, "-o", name, *arguments])
             host.run(f"cd {_quoted(folder)} && {line}", timeout=SECONDS)
         host.put(json.dumps(built), folder / STAMP)
     return {name: str(folder / name) for name in programs}

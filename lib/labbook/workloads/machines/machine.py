@@ -75,9 +75,9 @@ class Machine:
     def ssh_options(self) -> list[str]:
         known = (("StrictHostKeyChecking=yes", f"UserKnownHostsFile={self.known_hosts}")
                  if self.known_hosts else ANY_HOST_KEY)
-        words = ["-F", "/dev/null", "-i", self.key, "-l", self.user]
-        words += ["-S", self.socket] if self.socket else []
-        return words + [word for option in (*OPTIONS, *known) for word in ("-o", option)]
+        options = ["-F", "/dev/null", "-i", self.key, "-l", self.user]
+        options += ["-S", self.socket] if self.socket else []
+        return options + [word for option in (*OPTIONS, *known) for word in ("-o", option)]
 
     @contextmanager
     def held(self):

@@ -29,13 +29,13 @@ def run(machines, ranks: int, command: list[str], seconds: float, what: str) -> 
     check(machines, ranks)
     name = f"mpi-{machines[0].name}"
     if len(machines) == 1:
-        words = command if ranks == 1 else [*on_one(ranks), *command]
-        return machines[0].finish(name, shlex.join(words), seconds, what)
+        command_line = command if ranks == 1 else [*on_one(ranks), *command]
+        return machines[0].finish(name, shlex.join(command_line), seconds, what)
     subnet = common_network([machine.data or machine.address for machine in machines], machines[0].via)
-    words = ["timeout", "-k", str(GRACE_SECONDS), f"{seconds + GRACE_SECONDS:g}",
-             *on_several(machines, ranks, subnet), *command]
+    command_line = ["timeout", "-k", str(GRACE_SECONDS), f"{seconds + GRACE_SECONDS:g}",
+                    *on_several(machines, ranks, subnet), *command]
     try:
-        return output_of(machines[0].via, name, shlex.join(words), seconds, what)
+        return output_of(machines[0].via, name, shlex.join(command_line), seconds, what)
     except SystemFailure:
         versions = _versions(machines)
         if len(versions) > 1:
@@ -96,9 +96,9 @@ def common_network(addresses, host) -> str:
 
 def network_of(addresses, listed: str) -> str | None:
     """From the output of `ip -o -4 addr show`: the narrowest network with all the addresses."""
-    words = [line.split() for line in listed.splitlines()]
+    fields = [line.split() for line in listed.splitlines()]
     networks = {ipaddress.ip_interface(line[line.index("inet") + 1]).network
-                for line in words if "inet" in line}
+                for line in fields if "inet" in line}
     holding = [network for network in networks
                if all(ipaddress.ip_address(a) in network for a in addresses)]
     return str(max(holding, key=lambda network: network.prefixlen)) if holding else None

@@ -78,7 +78,7 @@ LAB = {"sites": ["a"], "hosts": {"client": {"site": "a", "role": "client", "limi
 
 def test_it_is_asked_of_the_kernel_and_reported_before_a_run():
     lab = LabDescription.parse(LAB)
-    assert requirements._asked(lab) == {"hosts", "fuse"}
+    assert requirements._features_used(lab) == {"hosts", "fuse"}
     assert dict(requirements._listed("features", "fuse")).keys() == {"fuse"}
     actions = "\n".join(root_actions.every(lab))
     assert "FUSE file systems, visible to client only" in actions

@@ -34,7 +34,7 @@ def test_a_python_for_which_there_are_no_packages_is_reported(change, reason):
 def test_other_pythons_and_processors_get_packages_of_their_own(tmp_path, monkeypatch):
     asked = []
     monkeypatch.setenv("LABBOOK_CACHE", str(tmp_path))
-    monkeypatch.setattr(wheels, "_said", lambda command: asked.append(command) or fill(command))
+    monkeypatch.setattr(wheels, "_complaint_of", lambda command: asked.append(command) or fill(command))
     for change in ({}, {"version": [3, 11, 2]}, {"machine": "aarch64"}, {}, {"version": [3, 12, 9]}):
         packed = wheels.packages("rack1", SEEN | change)
         with tarfile.open(packed) as tar:
@@ -53,7 +53,7 @@ def fill(command):
 
 def test_where_uv_fails_pip_is_tried_and_both_complaints_are_reported(tmp_path, monkeypatch):
     monkeypatch.setenv("LABBOOK_CACHE", str(tmp_path))
-    monkeypatch.setattr(wheels, "_said", lambda command: f"{command[1]} says no")
+    monkeypatch.setattr(wheels, "_complaint_of", lambda command: f"{command[1]} says no")
     with pytest.raises(LabError, match="rack1's Python 3.12 on x86_64 with glibc:\npip says no\n-m says no"):
         wheels.packages("rack1", SEEN)
 

@@ -45,8 +45,8 @@ def index(request, tmp_path, monkeypatch):
     monkeypatch.delenv("PIP_INDEX_URL", raising=False)
     monkeypatch.setenv("UV_NO_INDEX" if request.param == "uv" else "PIP_NO_INDEX", "1")
     ran = []
-    said = wheels._said
-    monkeypatch.setattr(wheels, "_said", lambda command: (ran.append(command), said(command))[1])
+    complaint_of = wheels._complaint_of
+    monkeypatch.setattr(wheels, "_complaint_of", lambda command: (ran.append(command), complaint_of(command))[1])
     yield folder
     assert ran and ran[0][0].endswith("/uv") == (request.param == "uv"), "the tool that the user has set up"
 

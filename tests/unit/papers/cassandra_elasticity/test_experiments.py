@@ -238,9 +238,9 @@ def test_a_dead_node_is_noticed_and_then_forgotten(monkeypatch):
     monkeypatch.setattr(experiments.time, "sleep", lambda seconds: None)
     states = [{"node2": {"up": True}}, {"node2": {"up": False}}, {"node2": {"up": False}}, {}]
     ring = SimpleNamespace(status=lambda: states.pop(0))
-    metrics = experiments.shown_dead(ring, "node2", 60, 1)
+    metrics = experiments.times_of_death(ring, "node2", 60, 1)
     assert 0 <= metrics["noticed_s"] <= metrics["forgotten_s"] and states == []
-    assert experiments.shown_dead(SimpleNamespace(status=lambda: {"node2": {"up": True}}), "node2", 0, 1) == {}
+    assert experiments.times_of_death(SimpleNamespace(status=lambda: {"node2": {"up": True}}), "node2", 0, 1) == {}
 
 
 def test_the_warm_time_is_left_out_of_the_oscillation_whatever_the_bins(monkeypatch):

@@ -47,7 +47,7 @@ def test_names_are_held_by_locks_and_by_calls_to_the_dead_server():
     ceph = SimpleNamespace(locked_inodes=lambda folders, rank: [10] if list(folders) == [10] else [])
     mount = SimpleNamespace(unanswered=lambda: [{"rank": 1, "ino": 10, "name": "b"}, {"rank": 0, "ino": 10, "name": "c"},
                                              {"rank": 1, "ino": 1, "name": "t1"}])
-    assert crash.held(ceph, mount, NAMES, 1) == ["t1", "t1/b", "/t1"]
+    assert crash.locked_names(ceph, mount, NAMES, 1) == ["t1", "t1/b", "/t1"]
 
 
 def test_requests_are_those_to_the_living_and_unknown_where_one_is_silent():

@@ -90,8 +90,8 @@ def test_partial_records_of_a_killed_run_go_with_down_whichever_study_they_are_o
 
 def test_a_look_tells_what_there_is_to_measure_and_leaves_no_page(book):
     book.study("cms", "import os\nassert os.environ['LABBOOK_PLAN'] == '1'",
-               "from labbook.pipeline.executing.progress import tell\n"
-               "tell(event='plan', experiment='response', done=1, total=4)",
+               "from labbook.pipeline.executing.progress import append_event\n"
+               "append_event(event='plan', experiment='response', done=1, total=4)",
                "from labbook.errors import Stopped\nraise Stopped('only the plan was asked for')")
     with pages.only_me("cms") as partial, driver.Interrupts() as interrupts:
         outcome, story = driver.look("cms", {}, partial, {}, interrupts)

@@ -17,10 +17,10 @@ from labbook.pipeline.fleet.scheduler import Job, Point
 
 HAND_OUT = """
 from labbook.errors import Stopped
-from labbook.pipeline.executing.progress import tell
+from labbook.pipeline.executing.progress import append_event
 points = [{"key": str(i), "setup": "s", "setup_s": 5.0, "point_s": 55.0, "machine": None} for i in range(2)]
-tell(event="plan", experiment="response", done=0, total=4, seconds=None,
-     hand_out={"read": True, "repeats": [{"repeat": 1, "points": points}, {"repeat": 2, "points": points}]})
+append_event(event="plan", experiment="response", done=0, total=4, seconds=None,
+             hand_out={"read": True, "repeats": [{"repeat": 1, "points": points}, {"repeat": 2, "points": points}]})
 raise Stopped("only the plan was asked for")
 """
 

@@ -7,7 +7,7 @@ import pytest
 from labbook.pipeline.executing import pages
 from labbook.pipeline.fleet import plan
 from labbook.pipeline.fleet.run import _Run
-from labbook.pipeline.running.run import Asked
+from labbook.pipeline.running.run import Options
 
 
 @pytest.mark.parametrize("lab, point_s", [
@@ -25,7 +25,7 @@ def test_points_of_which_nothing_is_known_take_as_long_as_in_the_dry_run(book, l
         batch.done.set()
         return batch
 
-    run = _Run({}, Asked(profile="full"), None, "rack")
+    run = _Run({}, Options(profile="full"), None, "rack")
     run._pool = SimpleNamespace(measured={}, submit=submit)
     run.measure("wan", {}, {}, story, None)
     (batch,), (planned, _) = submitted, plan.unmeasured("wan", story, "full")
@@ -33,7 +33,7 @@ def test_points_of_which_nothing_is_known_take_as_long_as_in_the_dry_run(book, l
 
 
 def test_a_study_that_another_run_measures_fails_alone(book, capsys):
-    run = _Run({}, Asked(profile="full"), None, "rack")
+    run = _Run({}, Options(profile="full"), None, "rack")
     with pages.only_me("wan"):
         run._study("wan", {}, SimpleNamespace(count=0))
     assert run._states == {"wan": pages.FAILED} and run._broken is None

@@ -17,7 +17,7 @@ def pool():
     of.lose("b")
     answer = {"done": 2, "total": 5, "left_s": 90.0}
     return SimpleNamespace(scheduler=of, talks={
-        name: SimpleNamespace(said=answer if name == "a" else {}) for name in "abc"})
+        name: SimpleNamespace(status=answer if name == "a" else {}) for name in "abc"})
 
 
 def test_each_machine_has_a_line():

@@ -22,7 +22,7 @@ def test_repeats_of_a_further_run_are_added_behind_the_published_ones(full, make
     measure(study, speed, lambda p: 0.03 if p.system == "a" else 0.01)
     study.complete()
     messages = []
-    publish.export(study, add=True, tell=messages.append)
+    publish.export(study, add=True, report=messages.append)
     after = published.rows("demo", HERE, "speed")
     assert messages == ["speed: repeats 1 to 3 as published, 4 to 5 added"]
     assert sorted(set(after["repeat"])) == [1, 2, 3, 4, 5] and after["point"].is_unique
@@ -31,7 +31,7 @@ def test_repeats_of_a_further_run_are_added_behind_the_published_ones(full, make
     assert published.read_run("demo")["experiments"]["speed"]["points"] == 20
     slower, = published_verdicts.verdicts("demo", HERE)
     assert slower["n"] == 5
-    publish.export(study, add=True, tell=messages.append)
+    publish.export(study, add=True, report=messages.append)
     assert len(published.rows("demo", HERE, "speed")) == 20 and len(messages) == 1, "the same run twice"
 
 
@@ -45,9 +45,9 @@ def test_the_rest_of_a_repeat_that_is_published_in_part_gets_its_number(full, ma
     study.complete()
     grid, messages = study.records("speed").folder / "full.grid", []
     grid.write_text(grid_text([p.key for p in speed.points() if p.repeat < 2 or (p.repeat == 2 and p.system == "a")]))
-    publish.export(study, add=True, tell=messages.append)
+    publish.export(study, add=True, report=messages.append)
     study.run.write_grids()
-    publish.export(study, add=True, tell=messages.append)
+    publish.export(study, add=True, report=messages.append)
     assert messages == ["speed: repeats 1 to 3 as published, 4 to 5 added",
                         "speed: repeats 1 to 5 as published, 6 to 6 added",
                         "speed: points added to the published repeats 5"]
@@ -93,7 +93,7 @@ def test_repeats_that_were_measured_before_a_change_are_not_added(full, make, me
     assert len(measure(study, speed)) == 4, "a full run leaves points of earlier code"
     study.complete()
     messages = []
-    publish.export(study, add=True, tell=messages.append)
+    publish.export(study, add=True, report=messages.append)
     assert messages == ["speed: 1 repeat measured before a change stays out (code)",
                         "speed: repeats 1 to 3 as published, 4 to 4 added"]
     after = published.rows("demo", HERE, "speed")
@@ -148,7 +148,7 @@ def test_points_of_another_design_are_not_added(full, make, measure, root, monke
     study, speed = make(repeats=2, setup={"system": ["a", "b"]}, vary=vary)
     measure(study, speed)
     study.complete()
-    publish.export(study, add=True, tell=messages.append)
+    publish.export(study, add=True, report=messages.append)
     after = published.rows("demo", HERE, "speed")
     assert messages[0] == f"speed: {message}" and len(after) == len(before) + added
     shared = [name for name in before if name not in ("over", "facts")]

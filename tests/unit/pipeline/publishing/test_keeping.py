@@ -27,7 +27,7 @@ def test_an_experiment_measured_in_part_keeps_what_was_published(full, make, mea
     measure(study, speed)
     study.complete()
     messages = []
-    assert publish.export(study, values={"speed": {"repeats": 2}}, tell=messages.append) == []
+    assert publish.export(study, values={"speed": {"repeats": 2}}, report=messages.append) == []
     assert messages == [
         "speed: kept as it is published, since this run has fewer repeats of 4 of its 4 settings, which have 3"]
     assert published.points("demo", HERE) == 12
@@ -56,7 +56,7 @@ def test_an_experiment_without_one_of_the_published_settings_keeps_what_was_publ
     measure(study, speed)
     study.complete()
     messages = []
-    assert publish.export(study, tell=messages.append) == [] and published.points("demo", HERE) == 12
+    assert publish.export(study, report=messages.append) == [] and published.points("demo", HERE) == 12
     assert messages == [
         "speed: kept as it is published, since this run has fewer repeats of 2 of its 4 settings, which have 3"]
 
@@ -67,7 +67,7 @@ def test_an_experiment_with_as_many_repeats_of_further_settings_is_replaced(full
     measure(study, speed)
     study.complete()
     messages = []
-    publish.export(study, tell=messages.append)
+    publish.export(study, report=messages.append)
     assert messages == [] and published.points("demo", HERE) == 18
 
 
@@ -81,7 +81,7 @@ def test_what_is_kept_of_other_code_is_marked_so(full, make, measure, monkeypatc
     measure(study, other)
     study.complete()
     messages = []
-    publish.export(study, tell=messages.append)
+    publish.export(study, report=messages.append)
     assert messages == ["speed: kept as it is published by earlier code, since this run did not measure it"]
     assert published.rows("demo", HERE, "speed")["stale"].all() and not published.rows("demo", HERE, "other")["stale"].any()
 

@@ -147,11 +147,11 @@ def with_another(full, make, measure):
 def test_an_experiment_that_the_notebook_has_no_more_is_taken_out(with_another):
     """Its list of points had been read for ever, and its lost records had kept all others from being published."""
     messages = []
-    publish.export(with_another, tell=messages.append)
+    publish.export(with_another, report=messages.append)
     assert messages == ["slower: taken out of what is published, since the run's notebook has no such experiment"]
     assert published.experiments("demo") == list(published.read_run("demo")["experiments"]) == ["speed"]
     messages.clear()
-    publish.export(with_another, tell=messages.append)
+    publish.export(with_another, report=messages.append)
     assert messages == []
 
 

@@ -37,14 +37,14 @@ def repeats(book) -> dict:
 def test_what_is_decided_gets_no_further_repeats_and_the_page_is_made(asked, capsys, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(asking, "PAGE_ROUNDS", 1e6)       # the page needs all of the time
-        assert run.run([], run.Asked(which="all", until=time.time() + 3600)) == 3
+        assert run.run([], run.Options(which="all", until=time.time() + 3600)) == 3
     late = pages.note("asked")["board"]["open"]
     assert [one["id"] for one in late if one["late"]] == ["clear", "noisy", "other"]
     assert asked_book.measured(asked) == [] and "longer than the time limit" in capsys.readouterr().err
     executed = []
     monkeypatch.setattr(asking, "variables", lambda *given, real=asking.variables: executed.append(real(*given)) or
                         executed[-1])
-    assert run.run([], run.Asked(which="all")) == 0
+    assert run.run([], run.Options(which="all")) == 0
     last = json.loads(executed[-1]["LABBOOK_ASK"])      # it has made the page, too
     assert last["last"] and not last["page"] and last["claims"] == ["noisy"]
     assert repeats(asked) == {
@@ -61,7 +61,7 @@ def test_what_is_decided_gets_no_further_repeats_and_the_page_is_made(asked, cap
     assert "'speed': 36" in asked.printed("asked")
 
     before = asked_book.measured(asked)
-    assert run.run([], run.Asked(which="all")) == 0     # nothing is left to ask
+    assert run.run([], run.Options(which="all")) == 0     # nothing is left to ask
     assert "1 of 1 up to date" in capsys.readouterr().err and asked_book.measured(asked) == before
 
 
@@ -70,27 +70,27 @@ QUICK = "quick: {claims: headline, seconds: 3000}\n"
 
 def test_the_quick_profile_asks_what_lab_yml_says(book, capsys):
     asked_book.write(book, asked_book.LAB + QUICK)
-    assert plan.plan([], run.Asked()) == 0
+    assert plan.plan([], run.Options()) == 0
     output = capsys.readouterr().out
     assert "repeats until 1 headline claims have a verdict; 0 have one" in output
     assert "quick profile: 14 points to measure, about " in output and ", time limit 50 min" in output
     assert "  open: clear\n" in output and asked_book.measured(book) == []
-    assert plan.plan([], run.Asked(), verbose=True) == 0
+    assert plan.plan([], run.Options(), verbose=True) == 0
     assert "open: clear, 0 repeats, not judged yet, about " in capsys.readouterr().out
 
-    assert run.run([], run.Asked()) == 0
+    assert run.run([], run.Options()) == 0
     assert repeats(book) == {"ceiling: clients=1": 1, "ceiling: clients=9": 1,
                              "speed: store=a clients=1": 6, "speed: store=b clients=1": 6}
     verdicts = {one["id"]: one["verdict"] for one in claims.verdicts("asked")}
     assert verdicts == {"clear": "replicated"} | dict.fromkeys(("noisy", "other", "elsewhere"), "not run")
     assert "1/1 decided" in status.table(status.rows())
-    assert run.is_current("asked", {}, run.Asked())
-    assert not run.is_current("asked", {}, run.Asked(which="all"))
-    assert not run.is_current("asked", {}, run.Asked(given=(("repeats", "2"),)))    # as declared, by whoever says how
+    assert run.is_current("asked", {}, run.Options())
+    assert not run.is_current("asked", {}, run.Options(which="all"))
+    assert not run.is_current("asked", {}, run.Options(given=(("repeats", "2"),)))    # as declared, by whoever says how
 
 
 def question(book, **options):
-    return asking.question("asked", run.Asked(**options))
+    return asking.question("asked", run.Options(**options))
 
 
 def test_only_the_quick_profile_without_parameters_asks_by_itself(book):
@@ -106,23 +106,23 @@ def test_only_the_quick_profile_without_parameters_asks_by_itself(book):
 def test_claims_that_there_are_not_are_refused_before_anything_starts(book, capsys):
     asked_book.write(book, asked_book.LAB + QUICK, [{**one, "headline": False} for one in asked_book.CLAIMS])
     with pytest.raises(InputError, match=r"lab.yml: quick.claims: .*headline.*allowed: paper or all"):
-        run.run([], run.Asked())
+        run.run([], run.Options())
     with pytest.raises(InputError, match=r"claims.yml: --claims: no headline claim.*allowed: paper or all"):
-        run.run(["asked"], run.Asked(which="headline"))
-    assert run.run([], run.Asked(which="headline")) == 0
+        run.run(["asked"], run.Options(which="headline"))
+    assert run.run([], run.Options(which="headline")) == 0
     assert "asked: no headline claim that measurements decide" in capsys.readouterr().err
 
 
 def test_claims_are_asked_by_their_ids(asked, capsys):
     for wrong in ("cleer", "clear,headline"):
         with pytest.raises(InputError, match="--claims: no claim '(cleer|headline)'.*ids of claims"):
-            run.run([], run.Asked(which=wrong))
-    assert run.run([], run.Asked(which="other,clear")) == 0
+            run.run([], run.Options(which=wrong))
+    assert run.run([], run.Options(which="other,clear")) == 0
     assert repeats(asked) == {
         "ceiling: clients=1": 1, "ceiling: clients=9": 1, "disks: store=a": 6, "disks: store=b": 6,
         "speed: store=a clients=1": 6, "speed: store=b clients=1": 6}
     assert "2 of 2 named claims decided" in capsys.readouterr().err
-    assert run.run([], run.Asked(which="other,clear")) == 0, "the study is up to date, and its claims have their ids"
+    assert run.run([], run.Options(which="other,clear")) == 0, "the study is up to date, and its claims have their ids"
     assert "1 of 1 up to date" in capsys.readouterr().err
 
 
@@ -130,11 +130,11 @@ def test_a_quick_run_that_the_commands_time_cut_short_is_not_up_to_date(book, mo
     asked_book.write(book, asked_book.LAB + QUICK)
     with monkeypatch.context() as patch:
         patch.setattr(asking, "PAGE_ROUNDS", 1e6)       # the page needs all of the time
-        assert run.run([], run.Asked(until=time.time() + 2000)) == 3, "lab.yml would allow 3000 s"
+        assert run.run([], run.Options(until=time.time() + 2000)) == 3, "lab.yml would allow 3000 s"
         assert pages.note("asked")["board"]["cut"]
-        assert run.run([], run.Asked(until=time.time() + 4000)) == 0, "lab.yml's own time is what is meant"
+        assert run.run([], run.Options(until=time.time() + 4000)) == 0, "lab.yml's own time is what is meant"
     assert not pages.note("asked")["board"]["cut"]
-    assert run.run([], run.Asked()) == 0 and "1 of 1 up to date" in capsys.readouterr().err
+    assert run.run([], run.Options()) == 0 and "1 of 1 up to date" in capsys.readouterr().err
 
 
 def test_a_fleet_asks_for_as_long_as_one_machine_would(monkeypatch):
@@ -155,14 +155,14 @@ def test_a_fleet_asks_for_as_long_as_one_machine_would(monkeypatch):
 def test_a_wrong_key_of_quick_is_named(book, quick, message):
     asked_book.write(book, asked_book.LAB + f"quick: {quick}\n")
     with pytest.raises(InputError, match=rf"lab.yml: {message}"):
-        run.run([], run.Asked())
+        run.run([], run.Options())
 
 
 def test_studies_share_the_time_of_an_ask():
     until = time.time() + 1000
-    assert asking.share(run.Asked(which="all", until=until), 4).until == pytest.approx(until - 750, abs=5)
-    assert asking.share(run.Asked(which="all", until=until), 1).until == pytest.approx(until, abs=5)
-    assert asking.share(run.Asked(until=until), 4).until == until
+    assert asking.share(run.Options(which="all", until=until), 4).until == pytest.approx(until - 750, abs=5)
+    assert asking.share(run.Options(which="all", until=until), 1).until == pytest.approx(until, abs=5)
+    assert asking.share(run.Options(until=until), 4).until == until
 
 
 BOARD = {"which": "headline", "claims": ["clear", "noisy", "wide"], "asked": 3, "decided": 1,
@@ -202,14 +202,14 @@ def test_the_number_of_points_is_right_from_the_start(book, monkeypatch):
     asked_book.write(book)
     seen = set()
     monkeypatch.setattr(progress.Bar, "show", lambda self, story: seen.add(story.total))
-    assert run.run([], run.Asked()) == 0
+    assert run.run([], run.Options()) == 0
     assert seen <= {0, 14} and 14 in seen and len(asked_book.measured(book)) == 14      # 0: nothing is read yet
 
 
 def test_a_refused_parameter_ends_an_ask_before_anything_is_measured(asked, capsys):
     notebook = asked.root / "notebooks/asked.ipynb"
     notebook.write_text(notebook.read_text().replace("study.complete()", "raise __import__('labbook.errors').errors.InputError('no')"))
-    assert run.run([], run.Asked(which="all")) == 2
+    assert run.run([], run.Options(which="all")) == 2
     assert "asked: not started: no" in capsys.readouterr().err and pages.note("asked") == {}
 
 

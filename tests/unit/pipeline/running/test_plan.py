@@ -15,9 +15,9 @@ needs: {memory: 2G, disk: 1G, minutes: {quick: 8}}
 PLANS = """
 import os
 from labbook.errors import Stopped
-from labbook.pipeline.executing.progress import tell
+from labbook.pipeline.executing.progress import append_event
 assert os.environ["LABBOOK_PLAN"] == "1"
-tell(event="plan", experiment="response", done=3, total=4, seconds={seconds})
+append_event(event="plan", experiment="response", done=3, total=4, seconds={seconds})
 raise Stopped("only the plan was asked for")
 """
 
@@ -26,7 +26,7 @@ raise Stopped("only the plan was asked for")
 def missing(monkeypatch):
     """What this machine lacks of the kernel's features."""
     found = []
-    monkeypatch.setattr(doctor, "lacking_features", lambda study: found)
+    monkeypatch.setattr(doctor, "missing_features", lambda study: found)
     return found
 
 
@@ -37,7 +37,7 @@ def test_a_plan_lists_points_time_needs_and_what_root_does(book, capsys, monkeyp
     monkeypatch.setattr(asking, "PAGE_ROUNDS", 0)
     book.study("wan", PLANS.format(seconds=seconds))
     book.write("data/papers/wan/lab.yml", LAB)
-    assert plan.plan([], run.Asked()) == 0
+    assert plan.plan([], run.Options()) == 0
     output, progress = capsys.readouterr()
     assert output.startswith(f"wan, quick profile: 1 point to measure, {expected}\n")
     assert "response: 4 points, 3 measured, 1 to do" in output
@@ -60,7 +60,7 @@ def test_a_plan_tells_what_a_run_would_be_refused_for(book, capsys, missing):
     book.write("data/papers/wan/lab.yml", LAB)
     missing.append(doctor.Finding("", "fuse", False, "a file system of a program is mounted",
                                   "no /dev/fuse", "Type: modprobe fuse", ("wan",)))
-    assert plan.plan([], run.Asked()) == 0
+    assert plan.plan([], run.Options()) == 0
     assert "missing: fuse (no /dev/fuse)" in capsys.readouterr().out
 
 
@@ -70,13 +70,13 @@ def test_a_page_that_is_made_again_is_planned_whether_it_is_up_to_date_or_not(bo
     book.study("wan", PLANS.format(seconds=1))
     book.write("data/papers/wan/lab.yml", LAB)
     monkeypatch.setattr(run, "is_current", lambda *_: True)
-    assert plan.plan([], run.Asked(**options)) == 0
+    assert plan.plan([], run.Options(**options)) == 0
     assert capsys.readouterr().out.startswith(f"wan, quick profile: {text}")
 
 
 def test_a_notebook_that_fails_has_no_plan(book, capsys):
     book.study("wan", "1/0")
-    assert plan.plan([], run.Asked()) == 1
+    assert plan.plan([], run.Options()) == 1
     assert "ZeroDivisionError" in capsys.readouterr().err
 
 
@@ -85,7 +85,7 @@ def test_a_study_that_another_run_measures_has_no_plan_and_the_others_have(book,
         book.study(study, PLANS.format(seconds=60))
         book.write(f"data/papers/{study}/lab.yml", LAB)
     with pages.only_me("one"):
-        assert plan.plan([], run.Asked()) == 1
+        assert plan.plan([], run.Options()) == 1
     told, said = capsys.readouterr()
     assert told.startswith("two, quick profile: 1 point to measure")
     assert "one: no plan: one is being run by another labbook" in said
@@ -96,7 +96,7 @@ def test_several_studies_have_a_total_at_the_top(book, capsys, monkeypatch):
     for study, seconds in (("one", 60), ("two", 240), ("wan", None)):
         book.study(study, PLANS.format(seconds=seconds))
         book.write(f"data/papers/{study}/lab.yml", LAB if seconds else LAB.replace(", minutes: {quick: 8}", ""))
-    assert plan.plan([], run.Asked(), verbose=True) == 0
+    assert plan.plan([], run.Options(), verbose=True) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[:4] == [
         "3 studies, quick profile: 3 points to measure, about 5 min; unknown: wan",
@@ -109,16 +109,16 @@ def test_several_studies_have_a_total_at_the_top(book, capsys, monkeypatch):
 def test_what_is_not_known_of_one_experiment_is_its_share_of_lab_yml(book, capsys, monkeypatch):
     monkeypatch.setattr(asking, "PAGE_ROUNDS", 0)
     book.study("wan", PLANS.format(seconds=60).replace(
-        "raise", "tell(event='plan', experiment='other', done=0, total=4, seconds=None)\nraise"))
+        "raise", "append_event(event='plan', experiment='other', done=0, total=4, seconds=None)\nraise"))
     book.write("data/papers/wan/lab.yml", LAB)
-    assert plan.plan([], run.Asked()) == 0
+    assert plan.plan([], run.Options()) == 0
     assert ("5 points to measure, about 5 min, from points measured before and from the study's lab.yml"
             in capsys.readouterr().out)
 
 
 def test_a_refused_parameter_is_wrong_input(book, capsys):
     book.study("wan", "from labbook.errors import InputError\nraise InputError('too many', key='repeats')")
-    assert plan.plan([], run.Asked()) == 2
+    assert plan.plan([], run.Options()) == 2
     assert "wan: no plan: repeats: too many\n" in capsys.readouterr().err
 
 

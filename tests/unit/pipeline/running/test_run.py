@@ -24,7 +24,7 @@ def no_lab(monkeypatch):
 def test_a_notebook_runs_with_its_parameters_and_its_page_is_kept(book):
     book.study("good", "import os\nprint(repeats, os.getcwd() == os.environ['LABBOOK_ROOT'])",
                book.complete)
-    assert run.run([], run.Asked(given=(("repeats", "7"),))) == 0
+    assert run.run([], run.Options(given=(("repeats", "7"),))) == 0
     assert "7 True" in book.printed("good")
     note = pages.note("good")
     assert (note["state"], note["parameters"]) == ("ok", {"repeats": 7})
@@ -46,7 +46,7 @@ def test_it_runs_again_only_when_something_it_is_made_from_has_changed(book, mon
 
     def runs():
         ran.clear()
-        run.run([], run.Asked())
+        run.run([], run.Options())
         return ran == ["good"]
 
     assert not runs()
@@ -78,7 +78,7 @@ def test_it_runs_again_only_when_something_it_is_made_from_has_changed(book, mon
 def test_a_notebook_that_did_not_come_to_its_end_is_a_failure_whatever_papermill_says(
         book, cell, message, capsys):
     book.study("bad", "print('before')", cell)
-    assert run.run([], run.Asked()) == 1
+    assert run.run([], run.Options()) == 1
     note = pages.note("bad")
     assert note["state"] == "failed"
     assert message.lower() in json.dumps(note["error"]).lower()
@@ -90,7 +90,7 @@ def test_a_notebook_that_did_not_come_to_its_end_is_a_failure_whatever_papermill
 def test_the_others_go_on_after_one_failed(book):
     book.study("a", "1/0")
     book.study("b", book.complete)
-    assert run.run([], run.Asked()) == 1
+    assert run.run([], run.Options()) == 1
     assert pages.note("b")["state"] == "ok"
     assert pages.note("a")["error"]["name"] == "ZeroDivisionError"
 
@@ -99,7 +99,7 @@ def test_nothing_starts_when_one_parameter_of_one_study_is_wrong(book):
     book.study("a", book.complete)
     book.study("b", book.complete, full="repeats: two\n")
     with pytest.raises(InputError, match="full.yml"):
-        run.run([], run.Asked(profile="full"))
+        run.run([], run.Options(profile="full"))
     assert not (book.root / "build").exists()
 
 
@@ -115,7 +115,7 @@ def test_nothing_starts_when_a_file_of_a_study_is_wrong(book, file, text, messag
     book.write(file, text)
     for start in (run.run, plan.plan):
         with pytest.raises(InputError, match=message):
-            start([], run.Asked())
+            start([], run.Options())
     assert not (book.root / "build").exists()
 
 
@@ -126,11 +126,11 @@ def test_what_the_notebook_refuses_is_reported_before_anything_is_measured(book,
     book.study("a", "import os, pathlib\nif 'LABBOOK_PLAN' not in os.environ: pathlib.Path('measured').touch()",
                "from labbook.errors import InputError\nif repeats > 2: raise InputError('3 are too many', key='repeats')",
                book.complete)
-    assert run.run([], run.Asked()) == 0
+    assert run.run([], run.Options()) == 0
     note = pages.note("a")
     for place in book.root.rglob("measured"):
         place.unlink()
-    assert run.run([], run.Asked(given=(("repeats", "3"),))) == 2
+    assert run.run([], run.Options(given=(("repeats", "3"),))) == 2
     assert "a: not started: repeats: 3 are too many" in capsys.readouterr().err
     assert not list(book.root.rglob("measured")) and pages.note("a") == note, "the page of before stays"
 
@@ -150,28 +150,28 @@ def test_wrong_input_is_the_code_only_where_all_were_refused(book, cells, code):
     for study, cell in zip("ab", cells):
         book.write(f"data/papers/{study}/lab.yml", "sites: [x]\nhosts: {db: {site: x, role: db}}\n")
         book.study(study, cell or STOPS_A_PLAN, book.complete)
-    assert plan.plan([], run.Asked()) == code and run.run([], run.Asked()) == code
+    assert plan.plan([], run.Options()) == code and run.run([], run.Options()) == code
 
 
 def test_unknown_studies_and_environments_are_named_with_what_is_there(book):
     book.study("cms", book.complete)
     with pytest.raises(InputError, match="did you mean 'cms'"):
-        run.run(["cmss"], run.Asked())
+        run.run(["cmss"], run.Options())
     with pytest.raises(InputError, match="environments/local.yml"):
-        run.run([], run.Asked(environment="nowhere.yml"))
+        run.run([], run.Options(environment="nowhere.yml"))
 
 
 def test_a_run_with_the_full_profiles_parameters_is_no_run_of_that_profile(book):
     """It was called up to date, and then there was no complete run of the profile to publish."""
     book.study("a", "import os\nprint(repeats, os.environ['LABBOOK_PROFILE'])", book.complete)
     for profile, given in (("quick", (("repeats", "5"),)), ("full", ()), ("full", ())):
-        assert run.run([], run.Asked(profile, given)) == 0
+        assert run.run([], run.Options(profile, given)) == 0
         assert book.printed("a") == f"5 {profile}\n"
 
 
 def test_when_the_time_is_up_nothing_more_starts_and_the_code_says_so(book):
     book.study("a", book.complete)
-    assert run.run([], run.Asked(until=time.time() - 1)) == 3
+    assert run.run([], run.Options(until=time.time() - 1)) == 3
     assert pages.note("a") == {}
 
 
@@ -179,8 +179,8 @@ def test_a_study_that_pauses_leaves_the_earlier_page(book):
     stopped = "from labbook.errors import Stopped\nimport os\n"
     book.study("a", "print(repeats)", stopped + "if repeats > 2: raise Stopped('time is up')",
                book.complete)
-    assert run.run([], run.Asked()) == 0
-    assert run.run([], run.Asked(given=(("repeats", "3"),))) == 3
+    assert run.run([], run.Options()) == 0
+    assert run.run([], run.Options(given=(("repeats", "3"),))) == 3
     assert book.printed("a").startswith("2")
     note = pages.note("a")
     assert (note["state"], note["stopped"]["state"], note["key"]) == ("ok", "paused", None)
@@ -190,7 +190,7 @@ def test_a_study_that_pauses_leaves_the_earlier_page(book):
 def test_published_runs_take_the_published_parameters_and_tell_the_kernel(book):
     book.study("a", "import os\nprint(repeats, os.environ['LABBOOK_PUBLISHED'])", book.complete)
     book.write("data/published/a/epyc/run.json", '{"profile": "full", "parameters": {"repeats": 9}}')
-    assert run.run([], run.Asked(published=True)) == 0
+    assert run.run([], run.Options(published=True)) == 0
     assert "9 1" in book.printed("a")
     assert pages.note("a")["profile"] == "full"
 
@@ -200,14 +200,14 @@ def test_a_published_set_of_own_hosts_is_read_without_the_file_of_its_hosts(book
     book.study("a", "print(repeats, environment)", book.complete)
     book.write("data/published/a/epyc/run.json", json.dumps(
         {"profile": "full", "parameters": {"repeats": 9, "environment": "environments/hosts.yml"}}))
-    assert run.run([], run.Asked(published=True)) == 0
+    assert run.run([], run.Options(published=True)) == 0
     assert "9 environments/local.yml" in book.printed("a")
     assert pages.note("a")["environment"] == "environments/local.yml"
 
 
 def test_a_study_of_which_nothing_is_published_is_left_out_of_the_published_book(book, capsys):
     book.study("a", book.complete)
-    assert run.run([], run.Asked(published=True)) == 0
+    assert run.run([], run.Options(published=True)) == 0
     assert "a: nothing is published" in capsys.readouterr().err and pages.note("a") == {}
 
 
@@ -218,7 +218,7 @@ def test_two_runs_of_one_study_keep_off_each_other_and_the_others_go_on(book, ca
     with pages.only_me("b"):
         with pytest.raises(pages.Busy, match="being run"), pages.only_me("b"):
             pass
-        assert run.run([], run.Asked()) == 1
+        assert run.run([], run.Options()) == 1
     assert "b: not started: b is being run by another labbook" in capsys.readouterr().err
     assert [pages.note(study).get("state") for study in "abc"] == ["ok", None, "ok"]
 
@@ -246,7 +246,7 @@ def test_published_results_wait_for_another_run(book, monkeypatch):
     book.write("data/published/a/epyc/run.json", '{"profile": "full", "parameters": {}}')
     monkeypatch.setattr(sys, "stderr", said := io.StringIO())    # pytest's own loses what is written while it is read
     with another_labbook("a", said) as ended:
-        assert run.run([], run.Asked(published=True)) == 0 and ended == ["a"]
+        assert run.run([], run.Options(published=True)) == 0 and ended == ["a"]
     assert pages.note("a")["published"]
 
 
@@ -262,15 +262,15 @@ def test_what_waits_for_another_run_can_be_interrupted(book, monkeypatch):
     with pages.only_me("a"):
         other = threading.Thread(target=interrupt)
         other.start()
-        assert run.run([], run.Asked(published=True)) == 130
+        assert run.run([], run.Options(published=True)) == 130
     other.join()
 
 
 SLOW = """
 import time, atexit, pathlib
 atexit.register(lambda: pathlib.Path('cleaned').write_text('x'))
-from labbook.pipeline.executing.progress import tell
-tell(event='plan', experiment='x', done=0, total=2)
+from labbook.pipeline.executing.progress import append_event
+append_event(event='plan', experiment='x', done=0, total=2)
 pathlib.Path('started').write_text('x')
 try:
     time.sleep(60)
@@ -284,7 +284,7 @@ def start(book, stderr=None):
     """`labbook run` in a process of its own, up to where its notebook sleeps; with its kernel."""
     code = ("import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n"      # nohup has it ignored
             "from labbook.pipeline.running import run\nrun.check_needs = lambda *_: None\n"
-            "run.sweep_labs = lambda: None\nraise SystemExit(run.run([], run.Asked()))")
+            "run.sweep_labs = lambda: None\nraise SystemExit(run.run([], run.Options()))")
     press = subprocess.Popen([sys.executable, "-c", code], start_new_session=True, stderr=stderr)
     until(lambda: (book.root / "started").exists())
     events = map(json.loads, (book.root / "build/pages/.slow.progress").read_text().splitlines())
@@ -378,7 +378,7 @@ def test_two_presses_in_one_checkout_run_two_studies_at_once(book):
     book.study("a", MEET.format(me="a-is-here", other="b-is-here"), book.complete)
     book.study("b", MEET.format(me="b-is-here", other="a-is-here"), book.complete)
     code = ("import sys\nfrom labbook.pipeline.running import run\nrun.check_needs = lambda *_: None\n"
-            "run.sweep_labs = lambda: None\nraise SystemExit(run.run(sys.argv[1:], run.Asked()))")
+            "run.sweep_labs = lambda: None\nraise SystemExit(run.run(sys.argv[1:], run.Options()))")
     presses = [subprocess.Popen([sys.executable, "-c", code, study]) for study in "ab"]
     assert [press.wait(90) for press in presses] == [0, 0]
     assert not list(book.root.glob("*ipc*"))
@@ -389,4 +389,4 @@ def test_parameters_without_a_study_are_refused_where_there_are_several(book):
         book.study(study, book.complete)
     for start in (run.run, plan.plan):
         with pytest.raises(InputError, match="-p repeats: .*name the study.*a, b"):
-            start([], run.Asked(given=(("repeats", "3"),)))
+            start([], run.Options(given=(("repeats", "3"),)))

@@ -139,9 +139,9 @@ def test_no_kernel_feature_is_tried_without_privilege(machine, monkeypatch):
 
 def test_features_alone_are_reported_for_a_plan(machine):
     vars(machine).update(missing={"bonnie++"}, features={"cgroup memory": "not mounted"})
-    assert [one.name for one in doctor.lacking_features("large")] == ["cgroup memory"]
+    assert [one.name for one in doctor.missing_features("large")] == ["cgroup memory"]
     machine.root = False
-    assert doctor.lacking_features("large") == []
+    assert doctor.missing_features("large") == []
 
 
 def test_json_has_what_the_text_has(machine, capsys):

@@ -44,7 +44,7 @@ def test_a_tarball_that_is_not_the_pinned_one_is_not_kept(tarball):
 
 def test_a_program_that_cannot_be_built_is_left_out_with_a_reason(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert "no cargo here" in peers.why_not(peers.LATTE) and "no cargo here" in peers.LATTE.lacking()
+    assert "no cargo here" in peers.why_not(peers.LATTE) and "no cargo here" in peers.LATTE.why_missing()
 
 
 def test_each_program_in_python_has_pins_with_hashes():

@@ -169,7 +169,7 @@ def test_groups_reach_the_notebook_as_papermill_injects_them(grouped, book, monk
     monkeypatch.setattr(run, "check_needs", lambda *_: None)
     monkeypatch.setattr(run, "sweep_labs", lambda: None)
     book.study("wan", "print(response, users)", book.complete, parameters=GROUPED)
-    assert run.run(["wan"], run.Asked(given=(("response.repeats", "7"),))) == 0
+    assert run.run(["wan"], run.Options(given=(("response.repeats", "7"),))) == 0
     assert f"{RESPONSE | {'repeats': 7}} 10" in book.printed("wan")
     assert pages.note("wan")["parameters"] == {"response": RESPONSE | {"repeats": 7}}
     assert pages.is_current("wan", run.keys.page_key("wan", {"response": RESPONSE | {"repeats": 7}}))

@@ -73,7 +73,7 @@ def test_a_respawn_is_a_crash_unless_the_mds_was_failed_by_hand():
     logs = {"mds3": lines(RESPAWNED), "mds1": lines(ASSERT)}
     asked = faults.by_hand(lines(MON))
     assert [name for _, name in asked] == ["mds3"]
-    found = faults.crashes(logs, asked=asked)
+    found = faults.crashes(logs, failed_by_hand=asked)
     assert list(found["daemon"]) == ["mds1", "mds1"] and "is_auth" in found["words"].iloc[0]
     unasked = faults.crashes({"mds3": lines(RESPAWNED)})
     assert unasked["words"].tolist() == ["mds.mds3 respawn!"]   # once: the dump of recent lines is skipped

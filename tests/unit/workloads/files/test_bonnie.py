@@ -58,7 +58,7 @@ def test_phases_begin_and_end_when_it_says_so_however_its_words_come():
     rows = []
     phases = Phases(lambda **row: rows.append(row))
     for at_s, char in enumerate(PROGRESS):
-        phases.hear(char, at_s)
+        phases.feed(char, at_s)
     assert [each["phase"] for each in rows] == list(RATES)
     begins = [PROGRESS.index(line) + len(line) - 6 for line in PROGRESS.splitlines()[1:]]
     assert [each["began_s"] for each in rows] == begins

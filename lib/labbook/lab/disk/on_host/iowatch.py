@@ -130,11 +130,11 @@ def show(pids):
 
 
 def main(arguments=None):
-    asked = _settings(arguments)
-    if asked.show:
-        return show(asked.pid)
+    settings = _settings(arguments)
+    if settings.show:
+        return show(settings.pid)
     signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)
-    watch = Watch(asked.pid, asked.threads, value(asked.klass, asked.level))
+    watch = Watch(settings.pid, settings.threads, value(settings.klass, settings.level))
     watch.look()
     print(f"ready {time.time():.3f}", flush=True)
     while not signal.sigtimedwait(ENDINGS, PAUSE_S):

@@ -150,13 +150,13 @@ def _settings(arguments):
 
 
 def main(arguments=None):
-    asked = _settings(arguments)
+    settings = _settings(arguments)
     signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)   # so that no signal cuts a line
     facts = {"clock": CLOCK, "offset_s": offset_s()}
-    instance = Instance(asked.instance, asked.device, asked.buffer_kb)
+    instance = Instance(settings.instance, settings.device, settings.buffer_kb)
     try:
-        with instance.opened() as pipe, open(asked.out, "wb") as file:
-            copy = Copy(pipe, file, asked.most_mb * 1e6)
+        with instance.opened() as pipe, open(settings.out, "wb") as file:
+            copy = Copy(pipe, file, settings.most_mb * 1e6)
             print("ready", json.dumps(facts), flush=True)
             facts["full_s"] = record(instance, copy)
             instance.stop()

@@ -254,18 +254,18 @@ def _hurry():
 
 
 def main(arguments=None):
-    asked = _settings(arguments)
+    settings = _settings(arguments)
     # Loss must drop single packets, as on a wire, not offloaded bundles of 64 KiB.
-    queue = Queue(asked.queue, segments=asked.loss > 0)
-    schedule = Schedule(asked.delay_ms / 1e3, asked.jitter_ms / 1e3, asked.loss, asked.seed)
+    queue = Queue(settings.queue, segments=settings.loss > 0)
+    schedule = Schedule(settings.delay_ms / 1e3, settings.jitter_ms / 1e3, settings.loss, settings.seed)
     line = Line(queue, schedule)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     signal.signal(signal.SIGUSR1, lambda *_: print("stats", json.dumps(line.stats()), flush=True))
     line.priority = _hurry()
     gc.disable()    # nothing here makes reference cycles, and a collection would delay packets
-    print(f"ready queue={asked.queue} delay_ms={asked.delay_ms:g} jitter_ms={asked.jitter_ms:g} "
-          f"loss={asked.loss:g} seed={asked.seed} priority={line.priority}", flush=True)
-    if asked.only_try:
+    print(f"ready queue={settings.queue} delay_ms={settings.delay_ms:g} jitter_ms={settings.jitter_ms:g} "
+          f"loss={settings.loss:g} seed={settings.seed} priority={line.priority}", flush=True)
+    if settings.only_try:
         return
     try:
         line.run()

@@ -9,7 +9,7 @@ line of JSON each, oldest first, and an empty line.
 A sample is [seconds since the epoch, {name: {counter: number}}]. Counters only grow but for memory: cpu_us,
 user_us, system_us, steal_us, iowait_us, stalled_cpu_us, stalled_io_us, stalled_memory_us, memory_bytes,
 reads, writes, read_bytes, written_bytes, disk_busy_ms, rx_bytes_NAME and tx_bytes_NAME of interfaces. What
-the kernel does not tell is left out. Standard library only; every file is closed again, since an open one
+the kernel does not give is left out. Standard library only; every file is closed again, since an open one
 of a network would keep that alive.
 """
 
@@ -137,20 +137,20 @@ def main():
     while not (first := lines.next(None)):
         if first is None:
             return
-    asked = json.loads(first)
-    kept, due = deque(maxlen=MOST), time.monotonic()
+    request = json.loads(first)
+    samples, due = deque(maxlen=MOST), time.monotonic()
     while True:
         line = lines.next(max(0.0, due - time.monotonic()))
         if line is None:
             return
-        kept.append(json.dumps(sample(asked["hosts"]), separators=(",", ":")))
+        samples.append(json.dumps(sample(request["hosts"]), separators=(",", ":")))
         if line:
-            answer = "".join(f"{each}\n" for each in kept) + "\n"
-            kept.clear()
+            answer = "".join(f"{each}\n" for each in samples) + "\n"
+            samples.clear()
             sys.stdout.write(answer)
             sys.stdout.flush()
         else:
-            due = max(due + asked["seconds"], time.monotonic())     # late once, not for ever
+            due = max(due + request["seconds"], time.monotonic())     # late once, not for ever
 
 
 class Lines:

@@ -52,25 +52,25 @@ class WikiApp:
 
     def _answer(self, method, environ):
         """Status, content type, text, and further headers."""
-        path, asked = environ.get("PATH_INFO") or "/", environ.get("QUERY_STRING", "")
+        path, query = environ.get("PATH_INFO") or "/", environ.get("QUERY_STRING", "")
         if method not in ("GET", "HEAD", "POST") or (method == "POST" and path == "/"):
             raise Refused(405, "That cannot be done here", ("Allow", "GET, HEAD, POST"))
         if path == "/":
-            return self._list() if asked == "pages" else (302, TEXT, "", ("Location", f"/{FRONT}"))
+            return self._list() if query == "pages" else (302, TEXT, "", ("Location", f"/{FRONT}"))
         name = path[1:]
         if not PAGE_NAME.fullmatch(name):
             raise Refused(404, "No page can have that name")
         if method == "POST":
             return self._save(name, environ)
-        return self._show(name, asked)
+        return self._show(name, query)
 
-    def _show(self, name, asked):
+    def _show(self, name, query):
         text = self.pages.get(name)
-        if asked == "edit":
+        if query == "edit":
             return 200, HTML, html.form(name, text or "")
         if text is None:
             return 404, HTML, html.missing(name)
-        return (200, TEXT, text) if asked == "raw" else (200, HTML, html.shown(name, text))
+        return (200, TEXT, text) if query == "raw" else (200, HTML, html.shown(name, text))
 
     def _save(self, name, environ):
         text = _text(environ)

@@ -27,21 +27,21 @@ def serve(channel: socket.socket, runner: str) -> None:
     importlib.import_module(runner)
     pid = None
     while True:
-        path, given, *_ = socket.recv_fds(channel, PATH_BYTES, 3)
+        path, descriptors, *_ = socket.recv_fds(channel, PATH_BYTES, 3)
         if pid is not None:     # not before: meanwhile its number is no other's, for whoever kills its clients
             os.waitpid(pid, 0)
         if not path:
             return
-        told, tell = os.pipe()
+        reader, writer = os.pipe()
         pid = os.fork()
         if not pid:
-            os.close(told)
-            _be_the_program(channel, runner, path.decode(), given, tell)
-        for descriptor in (*given, tell):
+            os.close(reader)
+            _be_the_program(channel, runner, path.decode(), descriptors, writer)
+        for descriptor in (*descriptors, writer):
             os.close(descriptor)
         channel.sendall(NUMBER.pack(pid))
         code = _code_of(pid)
-        _import(_read(told))
+        _import(_read(reader))
         channel.sendall(NUMBER.pack(code))
 
 
@@ -51,28 +51,28 @@ def _code_of(pid: int) -> int:
     return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
 
-def _read(told: int) -> dict:
-    """What the program said of its imports; {} if it did not get so far."""
-    os.set_blocking(told, False)
-    with open(told, "rb", buffering=0) as imported:
+def _read(reader: int) -> dict:
+    """What the program reports of its imports; {} if it did not get so far."""
+    os.set_blocking(reader, False)
+    with open(reader, "rb", buffering=0) as imported:
         return json.loads(imported.read(PIPE_BYTES) or "{}")
 
 
-def _be_the_program(channel, runner, path, given, tell):
+def _be_the_program(channel, runner, path, descriptors, writer):
     """Runs in the child, whose clients are processes of its own."""
     code = 1
     try:
         channel.close()
         os.setsid()
-        for number, descriptor in enumerate(given):
+        for number, descriptor in enumerate(descriptors):
             os.dup2(descriptor, number)
             os.close(descriptor)
         sys.argv = [runner, path]
         before = set(sys.modules)
         code = _run(runner)
         imported = {name: module is not None for name, module in sys.modules.items() if name not in before}
-        if len(said := json.dumps(imported).encode()) <= PIPE_BYTES:    # the server reads it after our end
-            os.write(tell, said)
+        if len(data := json.dumps(imported).encode()) <= PIPE_BYTES:    # the server reads it after our end
+            os.write(writer, data)
     except BaseException as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
     finally:

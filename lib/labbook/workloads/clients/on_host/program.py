@@ -45,12 +45,12 @@ class ForkServer:
                                             start_new_session=True)
 
     def number(self, seconds: float) -> int | None:
-        """The next number that it says; None when there is none within `seconds`. EOFError when it ended."""
+        """The next number that it sends; None when there is none within `seconds`. EOFError when it ended."""
         if not select.select([self.channel], [], [], max(0, seconds))[0]:
             return None
-        if not (said := self.channel.recv(fork_server.NUMBER.size, socket.MSG_WAITALL)):
+        if not (data := self.channel.recv(fork_server.NUMBER.size, socket.MSG_WAITALL)):
             raise EOFError
-        return fork_server.NUMBER.unpack(said)[0]
+        return fork_server.NUMBER.unpack(data)[0]
 
     def end(self) -> None:
         self.channel.close()

@@ -69,7 +69,7 @@ def _serve(path, names, rows):
     signal.alarm(0)
     try:
         for line in names:
-            rows.write(json.dumps(asked(path, json.loads(line))) + "\n")
+            rows.write(json.dumps(row_of(path, json.loads(line))) + "\n")
             rows.flush()
     finally:
         os._exit(0)     # never the parent's code, whatever was raised
@@ -171,7 +171,7 @@ class Inventory:
         self.rows.append({"name": name, "state": state, "error": why, "seconds": 0.0})
 
 
-def asked(path: str, name: str) -> dict:
+def row_of(path: str, name: str) -> dict:
     """The row of a name: the results of lstat and the other calls, or the error."""
     began = time.monotonic()
     try:

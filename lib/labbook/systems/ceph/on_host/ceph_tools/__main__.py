@@ -20,16 +20,16 @@ def _no_answer(path, refusal):
     return 3
 
 
-def proxy(*words):
+def proxy(*arguments):
     from mon_proxy import main
 
-    main(*words)
+    main(*arguments)
 
 
-def sample(*words):
+def sample(*arguments):
     from sampler import main
 
-    main(*words)
+    main(*arguments)
 
 
 if __name__ == "__main__":

@@ -41,12 +41,12 @@ def answers(value_of):
         elif message[4] != EXECUTE:
             reply = other(message)
         elif message[11:27] == SELECT:
-            asked = message[29] & SKIP_METADATA, message[36:36 + message[35]]
-            reply = rows.get(asked)
+            request = message[29] & SKIP_METADATA, message[36:36 + message[35]]
+            reply = rows.get(request)
             if not reply:
                 if len(rows) == MOST_KEPT:
                     rows.clear()
-                reply = rows[asked] = value_row(value_of(asked[1]), bare=asked[0])
+                reply = rows[request] = value_row(value_of(request[1]), bare=request[0])
         else:
             reply = void
         reply[2:4] = message[2:4]  # the stream; in place, as a value may be long
@@ -57,16 +57,16 @@ def answers(value_of):
 
 def other(message: bytes) -> bytes:
     """The answer to a message before the first call."""
-    operation, words = message[4], message[13:]
+    operation, body = message[4], message[13:]
     if operation in (STARTUP, REGISTER):
         return frame(READY, b"")
     if operation == OPTIONS:
         return frame(SUPPORTED, b"\0\2" + text(b"CQL_VERSION") + b"\0\1" + text(b"3.0.0")
                      + text(b"COMPRESSION") + b"\0\0")
     if operation == PREPARE:
-        return prepared(SELECT if words.startswith(b"SELECT") else INSERT)
+        return prepared(SELECT if body.startswith(b"SELECT") else INSERT)
     if operation == QUERY:
-        cells = NODE.values() if b"system.local" in words else []
+        cells = NODE.values() if b"system.local" in body else []
         return frame(RESULT, number(ROWS) + columns(NODE, VARCHAR) + row(cells))
     raise ValueError(f"unknown operation {operation}")
 

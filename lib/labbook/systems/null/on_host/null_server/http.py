@@ -4,11 +4,11 @@ PAGE = b"<!DOCTYPE html>\n<title>%b</title>\n<main>\n<p>%b</p>\n</main>\n"
 
 
 def answers(value_of):
-    shown, saved = {}, {}
+    pages, saved = {}, {}
 
     def answer(message: bytes) -> bytes:
         verb, path, _ = message.split(b" ", 2)
-        key, known = path[1:], shown if verb == b"GET" else saved
+        key, known = path[1:], pages if verb == b"GET" else saved
         if key not in known:
             known[key] = (reply(b"200 OK", PAGE % (key, value_of(key))) if verb == b"GET" else
                           reply(b"303 See Other", b"", b"Location: %b\r\n" % path))

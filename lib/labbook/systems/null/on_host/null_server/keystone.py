@@ -22,10 +22,10 @@ def answers(_value_of):
             return b""
         verb, path, _ = message.split(b" ", 2)
         host = _host(message)
-        asked = verb, path.partition(b"?")[0].rstrip(b"/"), host
-        if asked not in known:
-            known[asked] = reply(*route(verb.decode(), asked[1].decode(), f"http://{host.decode()}"))
-        return known[asked]
+        request = verb, path.partition(b"?")[0].rstrip(b"/"), host
+        if request not in known:
+            known[request] = reply(*route(verb.decode(), request[1].decode(), f"http://{host.decode()}"))
+        return known[request]
 
     return b"", answer
 

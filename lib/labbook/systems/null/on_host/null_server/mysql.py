@@ -28,8 +28,8 @@ def answers(value_of):
     return greeting, answer
 
 
-def changed(rows: int, said: bytes = b"") -> bytes:
-    return packet(1, bytes([0, rows, 0]) + struct.pack("<HH", OK, 0) + said)
+def changed(rows: int, message: bytes = b"") -> bytes:
+    return packet(1, bytes([0, rows, 0]) + struct.pack("<HH", OK, 0) + message)
 
 
 def one_row(value: bytes) -> bytes:
