@@ -128,7 +128,8 @@ class Comparison:
         """Settings that the clients limited in every repeat that measured them. One point that they did not limit
         may show what a rule by sight is about, in whichever repeat it is."""
         at = set.intersection(*self._points)
-        return {setting for _, setting in at} - {setting for repeat, setting in at if not self._is_limited(repeat, setting)}
+        free = {setting for repeat, setting in at if not self._is_limited(repeat, setting)}
+        return {setting for _, setting in at} - free
 
     def _is_limited(self, repeat, setting) -> bool:
         return any((repeat, setting) in limited for limited in self._limited)

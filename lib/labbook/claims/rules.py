@@ -253,8 +253,9 @@ def _no_whole_repeat(rule, compared, how_many, wanted) -> Outcome:
     if compared.limited:
         raise NotTestable(LIMITED_IN_PART)
     among, needed = compared.with_points, tries_needed(rule.get("rate", RATE))
-    return Outcome(OPEN, f"{how_many} of {len(_points(compared, among))} points in {repeats(len(among))} is {wanted}, but "
-                   f"no repeat has all of its points; a verdict needs {needed} repeats that have")
+    points = len(_points(compared, among))
+    return Outcome(OPEN, f"{how_many} of {points} points in {repeats(len(among))} is {wanted}, but no repeat "
+                   f"has all of its points; a verdict needs {needed} repeats that have")
 
 
 def _points(compared, among) -> list[float]:

@@ -86,7 +86,7 @@ class Study:
     def attempt(self, point) -> Attempt:
         """A context for measuring one point; see Attempt. A lab that was tried by hand goes down first. InputError
         where the code that measures has changed since the study's fingerprint was taken."""
-        made_by = self.fingerprint      # taken before the first point, so that an edit while that is measured is noticed
+        made_by = self.fingerprint      # taken before the first point, so that an edit during it is noticed
         if self._code_files:
             self._code_files.check(made_by)
         if self._tried:

@@ -55,7 +55,7 @@ def points(study: str, machine: str) -> int:
 
 
 def described(study: str, machine: str) -> dict:
-    """{experiment: what run.json says of it} of a set. A publishing that was killed may have left the file of another."""
+    """{experiment: what run.json says of it} of a set. A killed publishing may have left another's file."""
     return read_run(study, machine).get("experiments", {})
 
 

@@ -52,7 +52,7 @@ def stands(sets: dict) -> dict[str, dict]:
 
 
 def of_today(study) -> dict[str, dict]:
-    """As stands, of a Study's sets. All points of a set of other code than today's are stale, as published.load says."""
+    """As stands, of a Study's sets. All points of a set of other code are stale, as published.load says."""
     return stands({machine: _seen(each, published.changed(study, machine))
                    for machine, each in by_machine(study.name).items()})
 
