@@ -85,7 +85,7 @@ class Fleet:
         options = ("--fleet", str(path)) if count else ("--profile", "quick")
         seconds = timed(lambda: self._end(driver, driver.start(*options)))
         if count and len(driver.records()) != 4 * self._args.repeats:
-            raise LabError(f"{len(driver.records())} records came home: {driver.said()}")
+            raise LabError(f"{len(driver.records())} records came home: {driver.output()}")
         return seconds
 
     def _book(self, root: Path) -> Path:
@@ -102,7 +102,7 @@ class Fleet:
             process.wait(shared.ENDING_S)
             raise
         if code:
-            raise LabError(f"`labbook run` ended with {code}: {driver.said()[-2000:]}")
+            raise LabError(f"`labbook run` ended with {code}: {driver.output()[-2000:]}")
 
 
 if __name__ == "__main__":

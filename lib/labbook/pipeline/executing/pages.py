@@ -156,13 +156,13 @@ def _lock(study: str) -> Path:
 
 
 def _take(study, lock, waits) -> None:
-    said = False
+    announced = False
     while not _locked(lock, _LOCK_TRIES):
         if not waits():
             raise Busy(f"{study} is being run by another labbook of this checkout")
-        if not said:
+        if not announced:
             print(f"labbook: another labbook runs {study}; waiting until it has ended", file=sys.stderr, flush=True)
-        said = True
+        announced = True
 
 
 def _locked(lock, tries: int) -> bool:
