@@ -169,7 +169,7 @@ class _Run:
                 self._states[study] = run.run_one(study, chosen, self._options, interrupts, partial, self._execute,
                                                   Bar(study, _Lines(sys.stderr)))
         except pages.Busy as busy:
-            self._shown.say(run.not_started(study, busy))
+            self._display.say(run.not_started(study, busy))
             self._states[study] = pages.FAILED
         except Exception as error:
             self._broken = self._broken or (error if isinstance(error, LabbookError) else LabbookError(
