@@ -262,13 +262,14 @@ def recover(attempt, ceph, mounts):
     states = ceph.fault_log(killed_s).states
     recovery = recovery_metrics(states, point.rank, killed_s)
     active_s, fault_s = recovery.pop("active_at_s") - stream.started, killed_s - stream.started
-    metrics |= recovery | metrics_through(load.rows, fault_s, active_s)
+    metrics |= recovery | metrics_through(load.rows, fault_s, active_s, before_s=point.before_s)
     metrics |= {"fault_s": fault_s, "active_s": active_s,
                 "in_order": float(in_order(states, point.rank, killed_s)),
                 "detection_over_takeover": metrics["detection_s"] / metrics["takeover_s"],
                 "failed_calls": metrics["errors"], "after_restart_s": active_s - metrics.get("restarted_s", NAN)}
     counts = compare(before, take(mount.host, tree, list(before["name"])))
-    metrics["kept"] = counts["right"] / len(before)
+    metrics |= {"kept": counts["right"] / len(before),
+                **{f"kept_{verdict}": counts[verdict] for verdict in ("wrong", "missing", "unobtainable", "unasked")}}
     return load.rows, metrics | outage(load.rows, fault_s) | timeline(load.rows, point.bin_seconds)
 
 

@@ -49,27 +49,29 @@ def in_order(states: pd.DataFrame, rank: int, killed_s: float) -> bool:
     return [state for state in mine.state if state in ORDER] == list(ORDER)
 
 
-def metrics_through(rows, killed_s: float, active_s: float, *, settle_s: float = 2.0) -> dict:
+def metrics_through(rows, killed_s: float, active_s: float, *, before_s: float = math.inf,
+                    settle_s: float = 2.0) -> dict:
     """Metrics of clients' calls before, during and after a recovery.
 
     rows: DataFrame with a row for each call: started_s, seconds, ok, error, client. killed_s and
     active_s (when the rank was active again) are in the clock of the rows.
 
-    rate_before, rate_during (from the kill until active_s), rate_after (from `settle_s` after
+    rate_before (of the last `before_s` before the kill: the first calls come while directories still lie on one
+    server, several times as fast), rate_during (from the kill until active_s), rate_after (from `settle_s` after
     that): successful calls a second, counted at their end; during_over_before and
     after_over_before. before_ms and after_ms: their mean times. longest_blocked_s: the longest of the
     calls in progress at the kill or begun between it and active_s; blocked_clients: clients with such
     a call of 1 s or more. errors: calls that failed after the kill; blocked: calls that never ended. With
     `active_s` NaN, when the rank did not return, there is no after. ValueError without successful
-    calls before the kill.
+    calls in the time before the kill.
     """
     ends = rows["started_s"] + rows["seconds"]
     last = float(ends.max())
     until = last if math.isnan(active_s) else active_s
-    spans = {"before": (float(rows["started_s"].min()), killed_s), "during": (killed_s, until),
-             "after": (until + settle_s, last)}
+    first = max(float(rows["started_s"].min()), killed_s - before_s)
+    spans = {"before": (first, killed_s), "during": (killed_s, until), "after": (until + settle_s, last)}
     good = rows["ok"].astype(bool)
-    if not (good & (ends <= killed_s)).any():
+    if not (good & (ends > first) & (ends <= killed_s)).any():
         raise ValueError("no call succeeded before the kill")
     metrics = {}
     for span, (since, to) in spans.items():

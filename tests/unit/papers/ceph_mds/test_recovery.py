@@ -67,6 +67,15 @@ def test_rates_before_during_and_after():
     assert found["errors"] == 0 and found["after_over_before"] == pytest.approx(1)
 
 
+def test_the_rate_before_is_that_of_the_time_before_the_kill_and_not_of_the_beginning():
+    """The first calls are ten times as fast."""
+    rows = calls(*((0, at / 20, 0.01, True, "") for at in range(100)), *steady(5, 10), *steady(25, 45))
+    found = metrics_through(rows, 10, 25, before_s=4, settle_s=5)
+    assert found["rate_before"] == pytest.approx(2) and found["after_over_before"] == pytest.approx(1)
+    with pytest.raises(ValueError, match="before the kill"):
+        metrics_through(calls((0, 1, 1, True, "")), 10, 12, before_s=4)
+
+
 def test_calls_that_never_ended():
     rows = calls(*steady(0, 10), *steady(0, 10, client=1), (0, 10, 30, False, "blocked"),
                  (1, 10, 1, False, "EIO"))
