@@ -123,8 +123,9 @@ def _apt(packages, words):
         with open(log, errors="replace") as file:
             file.seek(start)
             tail = "".join(file.readlines()[-15:])
-        raise LabError(f"could not install {' '.join(packages)}; {log} ends:\n{tail}".rstrip(),
-                       remedy=f"Try as root: apt-get update && apt-get install {' '.join(packages)}")
+        doing = f"install {' '.join(packages)}" if packages else "finish an installation that was cut off"
+        command = f"apt-get update && apt-get install {' '.join(packages)}" if packages else "dpkg --configure -a"
+        raise LabError(f"could not {doing}; {log} ends:\n{tail}".rstrip(), remedy=f"Try as root: {command}")
 
 
 def is_here(artifact) -> bool:

@@ -415,6 +415,13 @@ def test_what_apt_cannot_do_is_reported(book, monkeypatch, answer, message):
     assert message in str(error.value)
 
 
+def test_an_earlier_installation_that_cannot_be_finished_is_reported_without_packages(book):
+    with pytest.raises(LabError) as error:
+        install._apt([], ["sh", "-c", "exit 100"])
+    assert "could not finish an installation that was cut off" in str(error.value)
+    assert "dpkg --configure -a" in str(error.value)
+
+
 def test_no_root_and_no_sudo(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(install.shutil, "which", lambda name: None)
