@@ -26,7 +26,8 @@ NEAR_1 = 0.8, 1.25      # ratios between these have three decimals
 class Outcome:
     """`interval`, in `unit`, is None where no number could be computed. Of an open claim, `tendency` is
     None or {"verdict": ..., "level": ...}, and `repeats_needed` the number of repeats at which a verdict
-    is expected, None where none is up to the last look."""
+    is expected, None where none is up to the last look; also of one that cannot be tested by its first repeats, if
+    further ones may change that."""
 
     verdict: str
     reason: str

@@ -75,7 +75,7 @@ from statistics import median
 from labbook.checks import did_you_mean
 from labbook.claims.bounds import NO_NUMBER, with_number
 from labbook.claims.bounds import words as bounds_words
-from labbook.claims.comparison import LIMITED_IN_PART, NO_WHOLE, Comparison, NotAbove0, NotRun, NotTestable
+from labbook.claims.comparison import FIRST, LIMITED_IN_PART, NO_WHOLE, Comparison, NotAbove0, NotRun, NotTestable
 from labbook.claims.decisions import (
     JUDGED,
     NOT_REPLICATED,
@@ -120,8 +120,10 @@ def decide(claim: dict, rows: list[dict], parameters, *, file="claims.yml", prof
         compared = Comparison(rule, metric, rows, parameters, f"{file}: {claim['id']}", profile, known)
         outcome = DECIDED_BY.get(rule["name"], _decide_by_median)(rule, compared)
     except NotTestable as why:
+        if unmet := _unmet_need(claim, rows):
+            return Outcome(*unmet)
         verdict = NOT_RUN if isinstance(why, NotRun) else NOT_TESTABLE
-        return Outcome(*(_unmet_need(claim, rows) or (verdict, str(why))))
+        return Outcome(verdict, str(why), repeats_needed=LOOKS[0] if why.early else None)
     unmet = _unmet_need(claim, rows)
     if unmet:
         outcome = replace(outcome, verdict=unmet[0], reason=unmet[1], tendency=None, repeats_needed=None)
@@ -206,7 +208,7 @@ def _with_bounds(found, bounds):
     bounds_text = bounds_words(bounds, f"{found.interval.value:.3g} {found.unit}".rstrip())
     undecided = found.verdict == OPEN and not found.tendency and not found.repeats_needed
     if len(bounds) > 1 and all(bounds) and undecided:
-        raise NotTestable(f"{bounds_text}, which does not decide")
+        raise NotTestable(f"{bounds_text}, which does not decide", len(bounds) < FIRST)
     return replace(found, reason=f"{bounds_text}; {found.reason}") if bounds_text else found
 
 
@@ -251,7 +253,7 @@ def _no_whole_repeat(rule, compared, how_many, wanted) -> Outcome:
     """Where each repeat lacks a point and nothing was seen in any: `how_many` of the points are what is `wanted`.
     NotTestable where the clients limited points."""
     if compared.limited:
-        raise NotTestable(LIMITED_IN_PART)
+        raise NotTestable(LIMITED_IN_PART, len(compared.with_points) < FIRST)
     among, needed = compared.with_points, tries_needed(rule.get("rate", RATE))
     points = len(_points(compared, among))
     return Outcome(OPEN, f"{how_many} of {points} points in {repeats(len(among))} is {wanted}, but no repeat "

@@ -6,6 +6,7 @@ import pytest
 from made_up_points import AB, PARAMETERS, factor, growing, judged, rows
 
 from labbook.claims.decisions import NOT_REPLICATED, NOT_TESTABLE, OPEN, REPLICATED
+from labbook.claims.looks import LOOKS
 from labbook.claims.rules import decide
 
 
@@ -108,6 +109,23 @@ def test_few_bounds_that_more_of_their_kind_would_decide_leave_a_claim_open(repe
     """So that further repeats are asked for."""
     data = [row | {"client_limited": int(row["system"] == "b")} for row in rows(factor(ratio), repeats)]
     assert judged({"name": "greater"} | AB, data).verdict == verdict
+
+
+@pytest.mark.parametrize("repeats, needed", [(1, LOOKS[0]), (2, LOOKS[0]), (3, None), (6, None)])
+def test_what_the_first_repeats_cannot_test_may_be_tested_by_further_ones(repeats, needed):
+    """Most of the first three tell whether the clients limit a setting."""
+    by_sight = {"name": "sometimes", "low": 9, "of": {"system": "a"}}
+    for rule, data in (({"name": "greater"} | AB, rows(factor(0.5), repeats)), (by_sight, rows(factor(2), repeats))):
+        found = judged(rule, [row | {"client_limited": 1} for row in data])
+        assert (found.verdict, found.repeats_needed) == (NOT_TESTABLE, needed)
+
+
+def test_a_place_that_lacks_what_a_claim_needs_shows_it_by_no_further_repeat():
+    claim = {"id": "c", "metric": "mean_ms", "rule": {"name": "greater"} | AB,
+             "needs": [{"metric": "cores", "at_least": 4, "otherwise": "the cores are too few"}]}
+    data = [row | {"client_limited": 1, "cores": 2} for row in rows(factor(2), 1)]
+    found = decide(claim, data, PARAMETERS)
+    assert (found.verdict, found.repeats_needed) == (NOT_TESTABLE, None)
 
 
 @pytest.mark.parametrize("name, limit, verdict", [("below", 200, REPLICATED), ("below", 1, NOT_TESTABLE),

@@ -134,10 +134,10 @@ def is_decided(claim: Claim) -> bool:
 
 
 def can_be_asked(claim: Claim, looks) -> bool:
-    """Whether further repeats may decide a claim: not where this place cannot show it, where the run
-    has no such point, or not enough of them, or after the last look."""
-    may_show = not claim.repeats or claim.verdict != NOT_TESTABLE and (
-        claim.verdict != NOT_RUN or claim.repeats < looks[0])
+    """Whether further repeats may decide a claim: not where this place cannot show it, as more than its first
+    repeats say, where the run has no such point, or not enough of them, or after the last look."""
+    unlikely = {NOT_TESTABLE: (claim.needed or 0) <= claim.repeats, NOT_RUN: claim.repeats >= looks[0]}
+    may_show = not claim.repeats or not unlikely.get(claim.verdict, False)
     return bool(claim.places) and may_show and claim.repeats < looks[-1]
 
 

@@ -213,6 +213,13 @@ def test_claims_that_no_repeat_decides_are_not_asked():
     assert planner.plan(surveyed, LOOKS).repeats == {}
 
 
+def test_a_claim_that_its_first_repeats_could_not_test_is_asked_on():
+    """A run that was stopped after one repeat, in which the clients were the limit, gave the claim up."""
+    for done, needed, asked in ((1, 6, {"a": 6}), (1, None, {}), (6, None, {})):
+        surveyed = survey(("here", "a", "not testable here", needed), a=(done, 1))
+        assert planner.plan(surveyed, LOOKS).repeats == asked
+
+
 def test_looks_that_cost_less_than_a_round_are_taken_together():
     assert planner.plan(survey(("x", "a", "open", 20), a=(6, 0.1)), LOOKS, round_s=10).repeats == {"a": 20}
     assert planner.plan(survey(("x", "a", "open", 20), a=(6, 10)), LOOKS, round_s=10).repeats == {"a": 9}
