@@ -171,7 +171,7 @@ def _why(study, machine: str) -> str:
     from labbook.study.publication import published
 
     earlier = "" if published.changed(study, machine) else published.reason(study.name, machine)
-    own = earlier.removeprefix(FROM_A_RUN).removeprefix(BEFORE)
+    own = earlier.removeprefix(FROM_A_RUN).removeprefix(BEFORE).removeprefix("; ")
     return FROM_A_RUN + (BEFORE + own if own else "")
 
 

@@ -115,7 +115,7 @@ def test_an_experiment_that_was_left_out_is_published_as_such(make, measure, mon
 def test_what_was_carried_over_keeps_its_reason_beside_added_repeats_and_not_when_it_is_replaced(full, make):
     """The stamp of a set with older points had said that all are of a run of today's code."""
     publish.export(full[0])
-    publish.carry_over("demo", "moved, not changed")
+    publish.carry_over("demo", f"{published.reason('demo', HERE)}; moved, not changed")
     for _ in range(2):
         publish.export(full[0], add=True)
         assert published.reason("demo", HERE) == "published from the records of a run; of what was there before: moved, not changed"
