@@ -18,12 +18,7 @@ NO_WHOLE = "no repeat that could be compared has a value of every setting"
 
 
 class NotTestable(Exception):
-    """The measured points cannot decide the claim; the message says why. early: fewer than FIRST repeats say so, and
-    further ones may decide it."""
-
-    def __init__(self, why: str, early: bool = False):
-        super().__init__(why)
-        self.early = early
+    """The measured points cannot decide the claim; the message says why."""
 
 
 class NotRun(NotTestable):
@@ -64,11 +59,9 @@ class Comparison:
             self.excluded = set()
             self._keep()
         if not self._is_usable():
-            early = len({repeat for points in self._points for repeat, _ in points}) < FIRST
             if self.limited:
-                raise NotTestable(LIMITED, early)
-            raise (NotTestable if self.without else NotRun)(
-                f"no setting has {metric} in every arm and every repeat", early)
+                raise NotTestable(LIMITED)
+            raise (NotTestable if self.without else NotRun)(f"no setting has {metric} in every arm and every repeat")
 
     def _is_usable(self) -> bool:
         """Whether some repeat says something."""

@@ -81,12 +81,13 @@ def by_equality(numbers, low, high, unit, symmetric=False, bounds=()) -> Outcome
 
 
 def drift(found: Interval | None) -> str:
-    """That repeats drift, so that an interval does not hold their median, for the end of a reason; may be empty."""
+    """That repeats seem to drift, so that an interval does not hold their median, for the end of a reason; may be empty."""
     if found and found.apart:
-        return (f"; the repeats drift: the interval at {found.apart} repeats has nothing in common with those before, "
-                "and is left out")
+        return (f"; the repeats drift, or the first differ by chance: the interval at {found.apart} repeats has nothing "
+                "in common with those before, and is left out")
     if found and (found.value < found.low or found.value > found.high):
-        return f"; the repeats drift: the median of all {found.n} lies outside the interval that all looks share"
+        return (f"; the repeats drift, or the first differ by chance: the median of all {found.n} lies outside the "
+                "interval that all looks share")
     return ""
 
 

@@ -122,12 +122,19 @@ def decide(claim: dict, rows: list[dict], parameters, *, file="claims.yml", prof
     except NotTestable as why:
         if unmet := _unmet_need(claim, rows):
             return Outcome(*unmet)
-        verdict = NOT_RUN if isinstance(why, NotRun) else NOT_TESTABLE
-        return Outcome(verdict, str(why), repeats_needed=LOOKS[0] if why.early else None)
+        if isinstance(why, NotRun):
+            return Outcome(NOT_RUN, str(why))
+        return Outcome(NOT_TESTABLE, str(why), repeats_needed=LOOKS[0] if _are_early(claim, rows) else None)
     unmet = _unmet_need(claim, rows)
     if unmet:
         outcome = replace(outcome, verdict=unmet[0], reason=unmet[1], tendency=None, repeats_needed=None)
     return replace(outcome, reason=outcome.reason + drift(outcome.interval) + compared.exclusions())
+
+
+def _are_early(claim, rows) -> bool:
+    """Whether fewer repeats than tell which settings a claim is about have points of each of its arms."""
+    of_arms = ({row["repeat"] for row in rows if has(row, arm)} for arm in wanted_arms(claim))
+    return len(set.intersection(*of_arms)) < FIRST
 
 
 def _unmet_need(claim, rows) -> tuple[str, str] | None:
@@ -208,7 +215,7 @@ def _with_bounds(found, bounds):
     bounds_text = bounds_words(bounds, f"{found.interval.value:.3g} {found.unit}".rstrip())
     undecided = found.verdict == OPEN and not found.tendency and not found.repeats_needed
     if len(bounds) > 1 and all(bounds) and undecided:
-        raise NotTestable(f"{bounds_text}, which does not decide", len(bounds) < FIRST)
+        raise NotTestable(f"{bounds_text}, which does not decide")
     return replace(found, reason=f"{bounds_text}; {found.reason}") if bounds_text else found
 
 
@@ -253,7 +260,7 @@ def _no_whole_repeat(rule, compared, how_many, wanted) -> Outcome:
     """Where each repeat lacks a point and nothing was seen in any: `how_many` of the points are what is `wanted`.
     NotTestable where the clients limited points."""
     if compared.limited:
-        raise NotTestable(LIMITED_IN_PART, len(compared.with_points) < FIRST)
+        raise NotTestable(LIMITED_IN_PART)
     among, needed = compared.with_points, tries_needed(rule.get("rate", RATE))
     points = len(_points(compared, among))
     return Outcome(OPEN, f"{how_many} of {points} points in {repeats(len(among))} is {wanted}, but no repeat "

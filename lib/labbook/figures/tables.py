@@ -10,7 +10,7 @@ import pandas as pd
 
 from labbook.checks import load_yaml
 from labbook.claims import claims
-from labbook.claims.decisions import DECIDED
+from labbook.claims.decisions import DECIDED, OPEN
 from labbook.claims.rules import numbers
 from labbook.errors import InputError
 from labbook.figures.numbers import between, in_order, name, number, times
@@ -322,7 +322,8 @@ def _repeats_row(claim, judged, found) -> tuple[str, ...]:
     low, high = ((rule["low"], rule["high"]) if rule["name"] == "ratio_between" else
                  (1 / rule["margin"], rule["margin"]))
     several = f" ({_ratio_range(judged.low, judged.high)})" if judged.n > 1 else ""
-    takes = "decided" if judged.verdict in DECIDED else str(judged.repeats_needed or LACKING)
+    needed = judged.repeats_needed if judged.verdict == OPEN else None
+    takes = "decided" if judged.verdict in DECIDED else str(needed or LACKING)
     return (claim["statement"], _ratio_range(low, high),
             _ratio(judged.measured) + several if judged.n else "not measured",
             _ratio(stdev(found)) if len(found) > 1 else LACKING, str(judged.n), takes)

@@ -120,6 +120,18 @@ def test_what_the_first_repeats_cannot_test_may_be_tested_by_further_ones(repeat
         assert (found.verdict, found.repeats_needed) == (NOT_TESTABLE, needed)
 
 
+@pytest.mark.parametrize("repeats, needed", [(1, LOOKS[0]), (3, None)])
+def test_a_curve_of_which_the_clients_limit_all_but_an_end_may_be_tested_by_further_repeats(repeats, needed):
+    data = limited_in(range(1, 7), rows(factor(2), repeats, clients=(1, 50)))
+    found = judged({"name": "grows_with", "along": "clients", "of": {"system": "a"}}, data)
+    assert (found.verdict, found.repeats_needed) == (NOT_TESTABLE, needed)
+
+
+def test_repeats_of_one_arm_alone_are_not_those_that_tell_what_a_claim_is_about():
+    data = [row | {"client_limited": 1} for row in rows(factor(0.5), 6) if row["system"] == "a" or row["repeat"] == 1]
+    assert judged({"name": "greater"} | AB, data).repeats_needed == LOOKS[0]
+
+
 def test_a_place_that_lacks_what_a_claim_needs_shows_it_by_no_further_repeat():
     claim = {"id": "c", "metric": "mean_ms", "rule": {"name": "greater"} | AB,
              "needs": [{"metric": "cores", "at_least": 4, "otherwise": "the cores are too few"}]}
