@@ -155,13 +155,13 @@ def _write(study, machine: str, run: dict, tables: dict, kept, why: str) -> list
     from labbook.study.publication import published, published_verdicts
 
     folder = published.folder(study.name, machine)
-    for old in folder.glob("*.parquet"):
-        if old.stem not in run["experiments"]:
-            old.unlink()
     files = keeping.mark_stale(study, machine, list(kept))
     files += [_table(published.file(study.name, machine, name), table["rows"]) for name, table in tables.items()]
     about = folder / "run.json"
     pages.write_atomically(about, json.dumps(run, indent=1, ensure_ascii=False) + "\n")
+    for old in folder.glob("*.parquet"):    # which run.json no longer names
+        if old.stem not in run["experiments"]:
+            old.unlink()
     stamp = published.stamp(study, machine, why)
     return [*files, stamp, about, published_verdicts.write(study.name, machine)]
 
