@@ -1,8 +1,9 @@
 """Run as root: `python -I quiet_apt.py LOG PACKAGE...` installs Debian packages quietly.
 
 Nothing is removed, started or enabled: services are refused (policy-rc.d) while apt works, and what
-packages enabled is disabled after. Killed at any moment, the next call (PACKAGE may be empty) puts
-right what was left. Standard library only, since it runs outside the checkout's environment.
+packages enabled is disabled after. Killed at any moment, the next call puts right what was left, in a
+moment where no PACKAGE is given. With --finish in their place, dpkg also configures what it left, which may
+take minutes. Standard library only, since it runs outside the checkout's environment.
 """
 
 import fcntl
@@ -27,6 +28,7 @@ TIMED_OUT = 124     # as timeout(1) has it
 APT = ["apt-get", "-y", "-q", "-o", "DPkg::Lock::Timeout=300", "-o", "Dpkg::Options::=--force-confold"]
 QUIET = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8", "APT_LISTCHANGES_FRONTEND": "none",
          "NEEDRESTART_SUSPEND": "1"}
+ONLY_FINISH = "--finish"
 FINISH = ["dpkg", "--force-confold", "--configure", "-a"]
 
 
@@ -128,7 +130,8 @@ def recover(machine: Machine):
 
 
 def install(machine: Machine, packages: list[str], apt) -> int:
-    """The exit code of `apt`, which installs the packages, once dpkg has finished what it left; 0 without packages."""
+    """The exit code of `apt`, which installs the packages, once dpkg has finished what it left; that of dpkg, or 0 where
+    nothing was left, without packages."""
     before = machine.services()
     machine.before.parent.mkdir(parents=True, exist_ok=True)
     draft = machine.before.with_suffix(".new")
@@ -136,9 +139,10 @@ def install(machine: Machine, packages: list[str], apt) -> int:
     draft.rename(machine.before)
     try:
         machine.refuse_services()
+        finished = 0
         if machine.is_unfinished():     # apt installs nothing before
-            subprocess.run(FINISH, stdout=sys.stderr, close_fds=False)
-        return apt(packages) if packages else 0
+            finished = subprocess.run(FINISH, stdout=sys.stderr, close_fds=False).returncode
+        return apt(packages) if packages else finished
     finally:
         machine.allow_services()
         _settle(machine, before)
@@ -207,8 +211,9 @@ def take_lock(path: Path, seconds: float) -> bool:
         time.sleep(LOOK_S)
 
 
-def main(log: str, *packages: str) -> int:
-    machine = Machine()
+def main(log: str, *words: str) -> int:
+    """`words`: names of packages, or ONLY_FINISH."""
+    machine, packages = Machine(), [word for word in words if word != ONLY_FINISH]
     os.environ.update(QUIET)
     signal.signal(signal.SIGTERM, lambda *_: None)     # half-installed packages help nobody
     with open(log, "a") as file:
@@ -216,7 +221,7 @@ def main(log: str, *packages: str) -> int:
     if not take_lock(machine.lock, LONGEST_INSTALL_S):
         return LOCK_TAKEN
     recover(machine)
-    return install(machine, list(packages), apt_install) if packages or machine.is_unfinished() else 0
+    return install(machine, packages, apt_install) if packages or words and machine.is_unfinished() else 0
 
 
 if __name__ == "__main__":

@@ -113,7 +113,7 @@ def _apt(packages, words):
     log.parent.mkdir(parents=True, exist_ok=True)
     log.touch()     # the user's, though root writes into it
     start = log.stat().st_size
-    command = [*words, sys.executable, "-I", quiet_apt.__file__, str(log), *packages]
+    command = [*words, sys.executable, "-I", quiet_apt.__file__, str(log), *(packages or [quiet_apt.ONLY_FINISH])]
     done = subprocess.run(command, text=True, stdout=subprocess.PIPE, start_new_session=True)    # without Ctrl-C
     if done.returncode == quiet_apt.WOULD_REMOVE:
         raise LabError(f"to install {' '.join(packages)} Debian would remove {', '.join(done.stdout.split())}, "

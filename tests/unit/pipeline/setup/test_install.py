@@ -217,6 +217,28 @@ def test_what_a_killed_dpkg_left_is_finished_while_services_are_refused(machine,
     assert not machine.left_over() and not machine.policy.exists()
 
 
+@pytest.mark.parametrize("packages, code", [([], 2), (["iperf3"], 0)])
+def test_a_dpkg_that_cannot_finish_is_an_error_where_nothing_else_is_to_be_installed(machine, dpkg, tmp_path, packages, code):
+    """Else each further call would ask for root, and say that all is well."""
+    (tmp_path / "tools/dpkg").write_text("#!/bin/sh\nexit 2\n")
+    assert quiet_apt.install(machine, packages, lambda packages: 0) == code
+    assert not machine.policy.exists() and not machine.before.exists()
+
+
+@pytest.mark.parametrize("words, called", [([], False), (["--finish"], True)])
+def test_a_lab_that_goes_down_does_not_wait_for_dpkg(machine, dpkg, tmp_path, monkeypatch, words, called):
+    """Within its time, dpkg would be killed, and services would stay refused."""
+    monkeypatch.setattr(quiet_apt, "Machine", lambda: machine)
+    monkeypatch.setattr(quiet_apt, "QUIET", {})
+    monkeypatch.setattr(quiet_apt, "take_lock", lambda *_: True)
+    for module, name in ((quiet_apt.os, "dup2"), (quiet_apt.signal, "signal")):
+        monkeypatch.setattr(module, name, lambda *_: None)
+    machine.refuse_services()
+    assert quiet_apt.main(str(tmp_path / "log"), *words) == 0
+    assert (tmp_path / "tools/called").exists() == called and dpkg.exists() != called
+    assert not machine.policy.exists()
+
+
 def test_a_dpkg_at_work_is_left_alone(machine, dpkg):
     (dpkg.parent / "tmp.i").write_text("")
     with (machine.dpkg / "lock").open("w") as lock:
@@ -417,7 +439,7 @@ def test_what_apt_cannot_do_is_reported(book, monkeypatch, answer, message):
 
 def test_an_earlier_installation_that_cannot_be_finished_is_reported_without_packages(book):
     with pytest.raises(LabError) as error:
-        install._apt([], ["sh", "-c", "exit 100"])
+        install._apt([], ["sh", "-c", 'for last; do :; done; [ "$last" != --finish ] || exit 100'])
     assert "could not finish an installation that was cut off" in str(error.value)
     assert "dpkg --configure -a" in str(error.value)
 
