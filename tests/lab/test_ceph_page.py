@@ -8,11 +8,11 @@ from tiny_page import TinyPage
 STUDY = "ceph_mds"
 PHASES = [f"{order}_{op}" for order in ("sequential", "random") for op in ("create", "stat", "delete")]
 AGAIN = [f"{order}_reread" for order in ("sequential", "random")]      # by a fresh mount
-TINY = {"cluster.osds": "memory", "files": 1024,
+TINY = {"cluster.osds": "memory", "files": 1024, "clients.numbers": [1],
         "rates.directories": [1], "rates.tools": ["bonnie", "remount"], "rates.repeats": 1,
         "cached.directories": 2, "crash.spares": [False], "crash.ranks": [1], "crash.directories": 4, "crash.files": 10,
         "crash.loads": ["idle", "load"], "recovery.how": ["mds_fail"],
-        "crash.mount_s": 30.0, "crash.look_s": 16.0, "recovery.before_s": 2.0, "recovery.after_s": 3.0}
+        "crash.mount_s": 20.0, "crash.look_s": 16.0, "recovery.before_s": 2.0, "recovery.after_s": 3.0}
 
 
 @pytest.fixture(scope="module")

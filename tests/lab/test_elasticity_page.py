@@ -13,7 +13,8 @@ TINY = {"cassandra.data_mb": DATA_MB, "cassandra.ring_delay_ms": 4000, "cassandr
         "size.growth_share": SHARE, "response.joiners": 1, "response.warm_s": 1.0, "response.steady_s": 2.0,
         "response.ends_s": 60.0,
         "parallel.numbers": [2], "parallel.loads": ["none"], "parallel.ring_delay_ms": [4000],
-        "priority.priorities": ["stream_first"], "dying.part": 0.1, "dying.again_within_s": 45.0, "leaving.loads": ["none"], **REPEATS}
+        "priority.priorities": ["stream_first"], "dying.part": 0.1, "dying.looking_s": 30.0, "dying.between_s": 2.0,
+        "dying.again_within_s": 45.0, "leaving.loads": ["none"], **REPEATS}
 
 
 @pytest.fixture(scope="module")

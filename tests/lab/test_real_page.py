@@ -16,7 +16,8 @@ from real_labs import as_before
 
 PAGE = (CHECKOUT / "book" / "own_hosts.md").read_text()
 RACKS = [f"rack{i}" for i in range(1, 6)]
-ONE = " ".join(f"-p {name}.clients '[1]'" for name in ("nodes", "placed", "levels", "writes", "wiki"))
+ONE = " ".join(f"-p {name}.clients '[1]'" for name in (     # else they have ceilings of their own
+    "nodes", "many", "stages", "placed", "levels", "repair", "writes", "flush", "wiki"))
 SMALL = f"-p clients.clients '[1, 2]' {ONE} -p load.requests 20 -p clients.repeats 1 -p warm.rounds 1 " \
         "-p warm.requests 5 -p load.warmup_requests 2 -p nodes.repeats 0 -p writes.repeats 0 " \
         "-p warmth.repeats 0 -p wiki.repeats 0"
