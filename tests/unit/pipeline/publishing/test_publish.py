@@ -155,6 +155,20 @@ def test_an_experiment_that_the_notebook_has_no_more_is_taken_out(with_another):
     assert messages == []
 
 
+def test_a_publishing_that_is_killed_leaves_each_file_that_run_json_names(with_another, monkeypatch):
+    class Killed(BaseException):
+        pass
+
+    def killed(file, text):
+        raise Killed
+
+    monkeypatch.setattr(pages, "write_atomically", killed)
+    with pytest.raises(Killed):
+        publish.export(with_another)
+    for name in published.read_run("demo")["experiments"]:
+        assert len(published.rows("demo", HERE, name))
+
+
 def test_without_a_list_of_the_runs_experiments_all_that_have_points_are_read(with_another):
     completed.last("demo", "full")["file"].unlink()
     with pytest.raises(InputError, match="slower: 1 of its 1 points are not recorded any more"):
