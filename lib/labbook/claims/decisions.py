@@ -26,8 +26,8 @@ NEAR_1 = 0.8, 1.25      # ratios between these have three decimals
 class Outcome:
     """`interval`, in `unit`, is None where no number could be computed. Of an open claim, `tendency` is
     None or {"verdict": ..., "level": ...}, and `repeats_needed` the number of repeats at which a verdict
-    is expected, None where none is up to the last look; also of one that cannot be tested by its first repeats, if
-    further ones may change that."""
+    is expected, None where none is up to the last look. A claim that is not testable by one or two repeats has
+    `repeats_needed`, too: further repeats may test it."""
 
     verdict: str
     reason: str
@@ -81,10 +81,10 @@ def by_equality(numbers, low, high, unit, symmetric=False, bounds=()) -> Outcome
 
 
 def drift(found: Interval | None) -> str:
-    """That repeats seem to drift, so that an interval does not hold their median, for the end of a reason; may be empty."""
+    """For the end of a reason: that repeats seem to drift, so that an interval does not hold their median. May be empty."""
     if found and found.apart:
-        return (f"; the repeats drift, or the first differ by chance: the interval at {found.apart} repeats has nothing "
-                "in common with those before, and is left out")
+        return (f"; the repeats drift, or the first differ by chance: the interval at {found.apart} repeats has "
+                "nothing in common with those before, and is left out")
     if found and (found.value < found.low or found.value > found.high):
         return (f"; the repeats drift, or the first differ by chance: the median of all {found.n} lies outside the "
                 "interval that all looks share")

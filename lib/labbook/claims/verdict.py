@@ -26,7 +26,7 @@ class Verdict:
     `level`; all are None where nothing could be compared. `conditions`: see Study.conditions.
     `checked`: what was looked at, of a claim that says so. `changed`: what of the rule changed after
     data were published. `owner`: "paper" or "ours". `run`: "quick", "full" or "published".
-    `tendency`, `repeats_needed`: of an open claim, see rules.Outcome. `compared`: what is over what, of
+    `tendency`, `repeats_needed`: see rules.Outcome. `compared`: what is over what, of
     which metric. `published`: the verdict that stands where this run measured nothing (see
     published_words), None where it did or nothing is published.
     """

@@ -1,9 +1,9 @@
 """Run as root: `python -I quiet_apt.py LOG PACKAGE...` installs Debian packages quietly.
 
 Nothing is removed, started or enabled: services are refused (policy-rc.d) while apt works, and what
-packages enabled is disabled after. Killed at any moment, the next call puts right what was left, in a
-moment where no PACKAGE is given. With --finish in their place, dpkg also configures what it left, which may
-take minutes. Standard library only, since it runs outside the checkout's environment.
+packages enabled is disabled after. Killed at any moment, the next call puts right what was left. Without a
+PACKAGE it does nothing else, which takes a moment. `quiet_apt.py LOG --finish` also has dpkg configure what it
+left half-installed, which may take minutes. Standard library only, since it runs outside the checkout's environment.
 """
 
 import fcntl
@@ -130,8 +130,8 @@ def recover(machine: Machine):
 
 
 def install(machine: Machine, packages: list[str], apt) -> int:
-    """The exit code of `apt`, which installs the packages, once dpkg has finished what it left; that of dpkg, or 0 where
-    nothing was left, without packages."""
+    """Have dpkg finish what it left, and then `apt` install the packages: apt's exit code. Without packages it is
+    dpkg's, or 0 where nothing was left."""
     before = machine.services()
     machine.before.parent.mkdir(parents=True, exist_ok=True)
     draft = machine.before.with_suffix(".new")

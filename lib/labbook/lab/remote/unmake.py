@@ -40,7 +40,8 @@ while left=$(mine | sort -u | tr '\n' ' ') && [ -n "$left" ]; do
   done
   sleep 0.05; tries=$((tries + 1))
 done"""
-# Puts right what an install that was killed left. One that still runs does so itself, and is not waited for.
+# Puts right what an install that was killed left, but for what dpkg left half-installed: that may take minutes, and
+# the next install finishes it. An install that still runs does so itself, and is not waited for.
 END_INSTALL = """cd @LAB@/apt 2> /dev/null && [ -e quiet_apt.py ] || exit 0
 timeout -s KILL 50 @PYTHON@ -I quiet_apt.py log || [ $? = 137 ]"""
 CLEAR = "rm -rf --one-file-system @LAB@"

@@ -19,8 +19,8 @@ NOT_JUDGED = "not judged yet"
 def of_study(study: str) -> list[dict]:
     """A dict for each claim, in the order of claims.yml: the fields of its verdict as shown, those of a published one
     as they were published, and its `rule`, `compared` (what is over what), `from_set` (the machine whose published
-    verdict stands here, or None), `beside` (of a claim that the last run here measured: the published verdict with its `set`, or
-    None), `machines` ({machine: verdict's word}, those on which it was measured), `chosen_of` (of a published
+    verdict stands here, or None), `beside` (of a claim that the last run here measured: the published verdict with
+    its `set`, or None), `machines` ({machine: verdict's word}, those on which it was measured), `chosen_of` (of a published
     verdict those of all sets that measured the claim)."""
     sets = published_verdicts.by_machine(study)
     stands = published_verdicts.stands(sets)

@@ -134,11 +134,14 @@ def is_decided(claim: Claim) -> bool:
 
 
 def can_be_asked(claim: Claim, looks) -> bool:
-    """Whether further repeats may decide a claim: not where this place cannot show it, as more than its first
-    repeats say, where the run has no such point, or not enough of them, or after the last look."""
-    unlikely = {NOT_TESTABLE: (claim.needed or 0) <= claim.repeats, NOT_RUN: claim.repeats >= looks[0]}
-    may_show = not claim.repeats or not unlikely.get(claim.verdict, False)
-    return bool(claim.places) and may_show and claim.repeats < looks[-1]
+    """Whether further repeats may decide a claim: not where this place cannot show it, where the run
+    has no such point, or not enough of them, or after the last look. One or two repeats do not tell that this place
+    cannot show it; see Outcome.repeats_needed."""
+    if claim.repeats and claim.verdict == NOT_TESTABLE and (claim.needed or 0) <= claim.repeats:
+        return False
+    if claim.verdict == NOT_RUN and claim.repeats >= looks[0]:
+        return False
+    return bool(claim.places) and claim.repeats < looks[-1]
 
 
 def plan(survey: dict, looks, left_s: float = math.inf, *, round_s: float = 10.0, default_s: float = 5.0) -> Round:
