@@ -272,10 +272,10 @@ class Comparison:
             if len(curve) < 3:
                 raise self._lacks(f"fewer than three values of {along} can be compared")
             usual = zip(*self._usual(curve, along))
-            curves.append((self._places(curve, along), list(map(median, usual)),
+            curves.append((bend(self._places(curve, along), list(map(median, usual))),
                            self._above_0(0, repeat, curve, along)))
         return exponent_between(lambda exponent: sum(
-            factor * value for xs, usual, values in curves for factor, value in zip(bend(xs, usual, exponent), values)),
+            [factor * value for factors, values in curves for factor, value in zip(factors(exponent), values)]),
             low, high)
 
     def _usual(self, curve, along) -> list[list[float]]:

@@ -9,6 +9,7 @@ on the distribution.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from labbook.errors import InputError
@@ -114,9 +115,9 @@ def slope(xs, ys) -> float:
     return middle(pairs)
 
 
-def bend(xs, usual, exponent) -> list[float]:
-    """Factors of ys over these xs whose sum with ys is 0 for each curve a + b x^exponent, above 0 where a rising
-    curve has a larger exponent, and below 0 where it has a smaller one.
+def bend(xs, usual) -> Callable[[float], list[float]]:
+    """A function of an exponent: factors of ys over these xs whose sum with ys is 0 for each curve a + b x^exponent,
+    above 0 where a rising curve has a larger exponent, and below 0 where it has a smaller one.
 
     usual: usual values of the ys, which vary by a share of them. The sum of factor times usual value is 1 without
     signs. InputError for fewer than three different xs, and for xs or usual values that are not above 0.
@@ -127,18 +128,24 @@ def bend(xs, usual, exponent) -> list[float]:
     if min(*xs, *usual) <= 0:
         raise InputError("an exponent needs values above 0", key="xs, usual", allowed="numbers above 0")
     weights = [1 / y**2 for y in usual]
-    powers = [(x / max(xs))**exponent for x in xs]
-    changes = _centred(weights, [power * math.log(x) for x, power in zip(xs, powers)])     # for a larger exponent
-    powers = _centred(weights, powers)
-    along = sum(map(math.prod, zip(weights, powers, changes))) / sum(w * power**2 for w, power in zip(weights, powers))
-    factors = [w * (change - along * power) for w, change, power in zip(weights, changes, powers)]
-    size = sum(abs(factor) * y for factor, y in zip(factors, usual))
-    return [factor / size for factor in factors]
+    whole, shares, logs = sum(weights), [x / max(xs) for x in xs], [math.log(x) for x in xs]
 
+    def centred(values):
+        mean = sum([w * value for w, value in zip(weights, values)]) / whole
+        return [value - mean for value in values]
 
-def _centred(weights, values) -> list[float]:
-    mean = sum(map(math.prod, zip(weights, values))) / sum(weights)
-    return [value - mean for value in values]
+    def factors(exponent):
+        powers = [share**exponent for share in shares]
+        changes = centred([power * log for power, log in zip(powers, logs)])    # for a larger exponent
+        powers = centred(powers)
+        weighted = [w * power for w, power in zip(weights, powers)]
+        along = (sum([power * change for power, change in zip(weighted, changes)])
+                 / sum([one * power for one, power in zip(weighted, powers)]))
+        found = [w * change - along * power for w, change, power in zip(weights, changes, weighted)]
+        size = sum([abs(factor) * y for factor, y in zip(found, usual)])
+        return [factor / size for factor in found]
+
+    return factors
 
 
 def exponent_between(bent, low, high) -> float:

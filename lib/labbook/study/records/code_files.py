@@ -1,7 +1,6 @@
 """The files that a study's fingerprint may be of, to notice that one was edited while the study is measured."""
 
 import os
-from pathlib import Path
 
 from labbook import paths
 from labbook.errors import InputError
@@ -27,19 +26,19 @@ class CodeFiles:
 
 def _state(study: str) -> dict[str, tuple]:
     """{path: (time of its last change, size)}."""
-    own = (paths.notebook(study), paths.papers(study) / "lab.yml")
-    return {str(path): (found.st_mtime_ns, found.st_size)
+    own = (str(paths.notebook(study)), str(paths.papers(study) / "lab.yml"))
+    return {path: (found.st_mtime_ns, found.st_size)
             for path in (*_library(), *own) if (found := _stat(path)) is not None}
 
 
 def _library():
     for folder, below, names in os.walk(LIBRARY):
         below[:] = [name for name in below if name != "__pycache__"]
-        yield from (Path(folder, name) for name in names)
+        yield from (os.path.join(folder, name) for name in names)
 
 
 def _stat(path):
     try:
-        return path.stat()
+        return os.stat(path)
     except FileNotFoundError:
         return None

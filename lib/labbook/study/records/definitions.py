@@ -326,8 +326,10 @@ class Cache:
     """Parsed modules and digests of files, kept over runs by each file's time and size.
 
     One file for each version of Python and of this module, which all checkouts with that version share; those of other
-    versions go once nothing has written to them for a week.
+    versions go once nothing has written to them for a week. A process reads it for what it has not asked for before.
     """
+
+    _asked = {}     # of this process, as in the file
 
     def __init__(self):
         own = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:12]
@@ -347,18 +349,22 @@ class Cache:
                         lambda: hashlib.sha256(path.read_bytes()).hexdigest()[:20])
 
     def _of(self, key, path, made):
+        state = path.stat()
+        stamp = [state.st_mtime_ns, state.st_size]
+        if self._asked.get(key, (None,))[0] != stamp:
+            self._asked[key] = self._in_file(key, stamp, made)
+        return self._asked[key][1]
+
+    def _in_file(self, key, stamp, made):
         if self._known is None:
             try:
                 self._known = json.loads(self._file.read_text())
             except (OSError, ValueError):
                 self._known = {}
-        state = path.stat()
-        stamp = [state.st_mtime_ns, state.st_size]
-        known = self._known.get(key)
-        if known is None or known[0] != stamp:
-            known = self._known[key] = [stamp, made()]
+        if self._known.get(key, (None,))[0] != stamp:
+            self._known[key] = [stamp, made()]
             self._new = True
-        return known[1]
+        return self._known[key]
 
     def save(self) -> None:
         """Write what is new; that it cannot be written costs only time."""
