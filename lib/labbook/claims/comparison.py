@@ -176,8 +176,8 @@ class Comparison:
 
     def _setting(self, row, arm):
         """A row's setting. A missing value becomes None, since NaN is not equal to itself."""
-        return tuple((p, None if is_missing(row[p]) else row[p])
-                     for p in self.parameters if p not in arm)
+        return tuple([(p, None if is_missing(row[p]) else row[p])
+                      for p in self.parameters if p not in arm])
 
     def _count_operations(self, rows):
         for row in rows:
@@ -345,7 +345,9 @@ def _select(rows, wanted, source, profile, known_words):
             continue
         check_value(name, want, rows, known_words, source)
         raise NotRun(f"the {profile} profile measured no point with {name} {_wanted(want)}")
-    return [row for row in rows if all(matches(row[n], want) for n, want in wanted.items())]
+    for name, want in wanted.items():
+        rows = [row for row in rows if matches(row[name], want)]
+    return rows
 
 
 def _baseline_text(baseline) -> str:
