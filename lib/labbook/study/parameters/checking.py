@@ -5,6 +5,8 @@ A parameter is a literal, or a group: a dict of one experiment's parameters, suc
 papermill only warns about an unknown name, and does not check types at all.
 """
 
+import math
+
 import yaml
 
 from labbook.checks import did_you_mean
@@ -82,8 +84,8 @@ def check(values: dict, defaults: dict, file) -> dict:
 
 
 def checked(value, default, name: str, file):
-    """A value in the type of its default. InputError for a wrong type, an empty list, and a group that
-    lacks entries or has unknown ones."""
+    """A value in the type of its default. InputError for a wrong type, an empty list, a number that is endless, or
+    below 0 where the default has none below 0, and a group that lacks entries or has unknown ones."""
     if is_group(default) and isinstance(value, dict):
         return _checked_group(value, default, name, file)
     if not _fits(value, default):
@@ -94,7 +96,21 @@ def checked(value, default, name: str, file):
                          allowed=f"one value or more, such as {default!r}")
     if name.rpartition(".")[2] == "repeats" and type(value) is int and value < 0:
         raise InputError(f"must be 0 or more, and 0 leaves the experiment out; got {value}", file=file, key=name)
+    least = min(numbers(default), default=0)
+    for number in numbers(value):
+        if not math.isfinite(number):
+            raise InputError(f"must be finite; got {number}", file=file, key=name, allowed=_such_as(default))
+        if number < 0 <= least:
+            raise InputError(f"must be 0 or more; got {number}", file=file, key=name, allowed=_such_as(default))
     return _widened(value, default)
+
+
+def numbers(value) -> list[int | float]:
+    """All numbers in a value: itself, or those in a list or a group."""
+    if isinstance(value, (int, float)):
+        return [] if isinstance(value, bool) else [value]
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return [number for one in inside for number in numbers(one)]
 
 
 def _checked_group(value: dict, default: dict, name: str, file) -> dict:

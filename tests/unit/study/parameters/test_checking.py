@@ -1,5 +1,7 @@
 """Parameters are checked by name and type."""
 
+import math
+
 import pytest
 
 from labbook.errors import InputError
@@ -32,6 +34,22 @@ def test_text_that_yaml_cannot_read_is_refused_with_what_is_allowed(default, tex
 def test_fewer_repeats_than_none_are_refused_by_name(values):
     with pytest.raises(InputError, match="repeats: must be 0 or more, .*; got -1"):
         checking.check(values, {"repeats": 3, "group": {"repeats": 3}}, "cms.ipynb")
+
+
+@pytest.mark.parametrize("values, message", [
+    ({"group": {"seconds": -2.0, "of": [1]}}, r"group.seconds: must be 0 or more; got -2.0 \(allowed: float, such as 5.0\)"),
+    ({"group": {"seconds": 1.0, "of": [3, -1]}}, r"group.of: must be 0 or more; got -1"),
+    ({"group": {"seconds": math.inf, "of": [1]}}, "group.seconds: must be finite; got inf"),
+    ({"nested": [{"ms": math.nan}]}, "nested: must be finite; got nan"),
+    ({"offset": -math.inf}, "offset: must be finite; got -inf")])
+def test_a_number_that_nothing_can_have_is_refused(values, message):
+    defaults = {"group": {"seconds": 5.0, "of": [1, 2]}, "nested": [{"ms": 2.5}], "offset": -1.5}
+    with pytest.raises(InputError, match=message):
+        checking.check(values, defaults, "cms.ipynb")
+
+
+def test_a_number_below_0_is_taken_where_the_notebook_has_one():
+    assert checking.check({"offset": -3.5, "at": [-9, 4]}, {"offset": -1.5, "at": [-2, 2]}, "") == {"offset": -3.5, "at": [-9, 4]}
 
 
 def test_of_many_parameters_an_error_lists_the_groups():
