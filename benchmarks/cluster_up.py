@@ -25,7 +25,9 @@ def main():
     description = LabDescription.load(paths.papers("wan_keystone") / "lab.yml")
     with Lab.up(description, Environment("benchmark"), lab_id=f"b{os.urandom(3).hex()}") as lab:
         lab.link("a", "b").shape()
-        cloud = KeystoneCloud(hosts(lab, args.nodes), segments=2).up()  # makes the seed if need be
+        cloud = KeystoneCloud(hosts(lab, args.nodes), segments=2)
+        in_parallel(cloud.nodes, lambda node: node.provide())
+        cloud.deploy()  # makes the seed if need be
         rounds = Rounds("cluster_up", args, shared.versions("mariadb-server"), nodes=args.nodes)
         rounds.in_turns("galera", [lambda: copied(cloud), lambda: by_sst(cloud)])
         cloud.destroy()

@@ -1,5 +1,7 @@
 """That what the claims compare is measured: all of it is in the full profile's grids."""
 
+from functools import cache
+
 import pytest
 from papers_in_book import PAGES
 
@@ -19,6 +21,7 @@ def study(request, monkeypatch):
     return request.param
 
 
+@cache
 def planned(study: str, profile: str = "full") -> dict:
     """The notebook's names, once its cells have run in this profile up to where a plan ends: its
     experiments are among them, and nothing is measured."""
