@@ -8,6 +8,7 @@ from numbers import Real
 
 from labbook.claims import claims, compared, rules
 from labbook.claims.decisions import ratio_text
+from labbook.claims.looks import LOOKS
 from labbook.claims.selection import matches
 from labbook.claims.statistics import LEVEL
 from labbook.errors import InputError
@@ -69,7 +70,8 @@ class Verdict:
         lines = [("Paper", f"{claims.paper_words(self.paper)} ({self.source})")]
         lines += [("Here", self.ours)] if self.ours else []
         lines += [("Compared", self.compared), ("Tendency", tendency_words(asdict(self))),
-                  ("Published", published_words(self.published)), ("Why", self.reason), ("Checked", self.checked), ("Changed", self.changed),
+                  ("Published", published_words(self.published)), ("Why", self.reason), ("Verdict expected", needed_words(asdict(self))),
+                  ("Checked", self.checked), ("Changed", self.changed),
                   ("Measured on", measured_on(self.conditions))]
         disk = on_disk(self.conditions)
         return (f'<div class="labbook-claim" id="claim-{_escape(self.id)}">'
@@ -223,6 +225,14 @@ def tendency_words(one: dict) -> str:
     return f"tendency: {lean['verdict']} ({math.floor(100 * lean['level'])} %)" if lean else ""
 
 
+def needed_words(one: dict) -> str:
+    """After how many repeats an open claim is expected to have a verdict; empty for others, and for a single repeat."""
+    if one["verdict"] != rules.OPEN or one["n"] < 2:
+        return ""
+    after = f"after {one['repeats_needed']} repeats" if one["repeats_needed"] else f"after no number of repeats up to {LOOKS[-1]}"
+    return f"{after}, if further ones are like these"
+
+
 def published_words(one: dict | None) -> str:
     """A published verdict: "replicated, 2026-11-20, AMD EPYC, 2 cores: 2.4 times (...)"; may be empty."""
     if not one:
@@ -274,8 +284,8 @@ def earlier(conditions: dict) -> str:
 
 def _section_row(verdict: Verdict) -> str:
     one = asdict(verdict)
-    lines = [("Why", "" if _undecided(one) else one["reason"]), ("Checked", one["checked"]),
-             ("Changed", one["changed"]), ("Source", one["source"]),
+    lines = [("Why", "" if _undecided(one) else one["reason"]), ("Verdict expected", needed_words(one)),
+             ("Checked", one["checked"]), ("Changed", one["changed"]), ("Source", one["source"]),
              ("Measured on", measured_on(one["conditions"]))]
     label = _escape(f"details of: {one['statement']}")
     details = (f'<details><summary aria-label="{label}">details</summary>'

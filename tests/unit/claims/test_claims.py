@@ -14,7 +14,7 @@ from study_stand_ins import CLAIMS, FakeLab, notebook
 
 from labbook import paths
 from labbook.claims import claims
-from labbook.claims.verdict import COLOURS
+from labbook.claims.verdict import COLOURS, needed_words
 from labbook.errors import InputError
 
 
@@ -284,6 +284,23 @@ def test_a_verdict_says_what_was_checked_where_its_claim_does(make, measure):
     assert "every call &amp; its answer" in study.judge("of-history")._repr_html_()
     rows = ElementTree.fromstring(study.verdicts("speed")._repr_html_()).findall(".//tbody/tr")
     assert ["every call & its answer" in "".join(row.itertext()) for row in rows] == [False, True]
+
+
+@pytest.mark.parametrize("one, words", [
+    ({"verdict": "open", "n": 3, "repeats_needed": 12}, "after 12 repeats, if further ones are like these"),
+    ({"verdict": "open", "n": 6, "repeats_needed": None},
+     "after no number of repeats up to 60, if further ones are like these"),
+    ({"verdict": "open", "n": 1, "repeats_needed": None}, ""),
+    ({"verdict": "replicated", "n": 6, "repeats_needed": None}, "")])
+def test_an_open_claim_says_when_a_verdict_is_expected(one, words):
+    assert needed_words(one) == words
+
+
+def test_when_a_verdict_is_expected_is_on_the_page(make, measure):
+    study, speed = make(repeats=3)
+    measure(study, speed, slow_a)
+    for html in (study.judge("slower")._repr_html_(), study.verdicts("speed")._repr_html_()):
+        assert "<dt>Verdict expected</dt><dd>after 6 repeats, if further ones are like these</dd>" in html
 
 
 def test_a_verdict_is_shown_with_its_text_escaped(make, measure):
