@@ -28,6 +28,11 @@ def wait_for(true, driver, process):
         time.sleep(0.1)
 
 
+def verdict() -> dict:
+    one, = claims.verdicts("tiny")
+    return {name: one[name] for name in ("id", "verdict", "measured", "low", "high", "n", "repeats_needed")}
+
+
 @pytest.fixture
 def machines(tmp_path):
     """Four of them, of which the third is full and the last has little room, with the driver of a run."""
@@ -89,3 +94,7 @@ def test_a_cluster_of_a_profile_is_interrupted_and_goes_on(tmp_path, monkeypatch
     assert done and not done & set(again), "a finished point was measured twice"
     assert len(driver.records()) == 4 and "not encrypted" not in driver.output()
     assert json.loads(pages.page("tiny").with_suffix(".json").read_text())["fleet"] == "cluster-rack"
+    together = verdict()
+    assert driver.start("--profile", "quick").wait(SECONDS) == 0, driver.output()
+    assert not json.loads(pages.page("tiny").with_suffix(".json").read_text())["fleet"]
+    assert verdict() == together, "of one machine alone"
