@@ -39,17 +39,18 @@ def planned(study: str, profile: str = "full") -> dict:
 
 
 def not_measured(rule: dict, points: list[dict]) -> list[str]:
-    """What of a rule no point has: of each arm what it and `where` name together."""
-    missing = []
+    """What of a rule no point has: of each arm what it and `where` name together, or all else that two arms share."""
+    missing, settings = [], []
     for arm in [rule.get("of", {})] + [rule[name] for name in ("than",) if name in rule]:
         wanted = {**rule.get("where", {}), **arm}
         found = [p for p in points if all(matches(p[n], want) for n, want in wanted.items())]
+        settings.append({frozenset((name, p[name]) for name in p if name not in arm) for p in found})
         along = rule.get("along")
         if not found:
             missing.append(str(wanted))
         elif along and len({p[along] for p in found}) < 2:
             missing.append(f"two values of {along}")
-    return missing
+    return missing or ([] if set.intersection(*settings) else ["a setting of both arms"])
 
 
 def test_what_the_claims_compare_is_in_the_full_profile(study):
@@ -81,6 +82,9 @@ def test_what_is_not_measured_is_named():
         "{'size': {'at_least': 2}, 'load': 'none'}"]
     assert not_measured(two | {"along": "size"}, points) == ["two values of size"]
     assert not_measured({"where": {"load": "write"}}, points) == ["{'load': 'write'}"]
+    windows = [{"send": 4, "user_send": 2}, {"send": 512, "user_send": 512}]
+    assert not_measured({"of": {"send": 4}, "than": {"send": 512}}, windows) == ["a setting of both arms"]
+    assert not not_measured({"of": windows[0], "than": windows[1]}, windows)
 
 
 def test_a_fleet_has_a_plan_of_the_quick_profile(study, monkeypatch, tmp_path):
