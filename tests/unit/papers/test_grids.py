@@ -39,7 +39,8 @@ def planned(study: str, profile: str = "full") -> dict:
 
 
 def not_measured(rule: dict, points: list[dict]) -> list[str]:
-    """What of a rule no point has: of each arm what it and `where` name together, or all else that two arms share."""
+    """What of a rule no point has: of each arm what it and `where` name together. Where each arm has points, that no
+    two of them are alike but for the arms' own parameters."""
     missing, settings = [], []
     for arm in [rule.get("of", {})] + [rule[name] for name in ("than",) if name in rule]:
         wanted = {**rule.get("where", {}), **arm}

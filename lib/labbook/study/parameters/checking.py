@@ -84,7 +84,7 @@ def check(values: dict, defaults: dict, file) -> dict:
 
 
 def checked(value, default, name: str, file):
-    """A value in the type of its default. InputError for a wrong type, an empty list, a number that is endless, or
+    """A value in the type of its default. InputError for a wrong type, an empty list, a number that is not finite, or
     below 0 where the default has none below 0, and a group that lacks entries or has unknown ones."""
     if is_group(default) and isinstance(value, dict):
         return _checked_group(value, default, name, file)
