@@ -13,7 +13,7 @@ STUDY, RTT_MS, TIMES = "wan_keystone", 40, 20
 CALLING_S = 8.0
 SCENARIOS = ("create_user", "create_and_list_users")
 NOTHING_ELSE = {f"{name}.repeats": 0 for name in (
-    "crowd", "commit", "waits", "loss", "bandwidth", "windows", "cache", "tools", "kill", "cut")}
+    "crowd", "kinds", "commit", "waits", "loss", "bandwidth", "windows", "cache", "tools", "kill", "cut")}
 TINY = {**{f"cloud.{name}": value for name, value in SMALL.items()}, "response.rtt_ms": [RTT_MS],
         "load.concurrency": 2, "load.times": TIMES, "warmup.concurrency": 2, "warmup.calls": 4,
         "response.repeats": 1, "response.calling_s": CALLING_S, "response.slice_s": 2.0, "traffic.repeats": 1,

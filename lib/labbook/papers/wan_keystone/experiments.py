@@ -20,6 +20,7 @@ from labbook.systems.keystone.stack import KeystoneCloud
 from labbook.systems.null.server import NullServer
 from labbook.workloads.clients.cpu import ceilings_in, limited_by_clients
 from labbook.workloads.crew.crew import Crew
+from labbook.workloads.keystone.rally import SCENARIOS as RALLY_SCENARIOS
 from labbook.workloads.keystone.rally import rally
 from labbook.workloads.keystone.users import SCENARIOS, keystone_users
 
@@ -38,6 +39,8 @@ def check(experiment) -> None:
     up."""
     check_values(experiment.points(), ALLOWED)
     for point in (arm for paired in experiment.points() for arm in paired.arm_points):
+        if point.params.get("tool") == "rally":
+            check_values([point], {"scenario": RALLY_SCENARIOS})
         KeystoneCloud.checked(cloud_settings(point))
         Shape(**chosen(point, WAN))
 

@@ -2,7 +2,8 @@
 
 What disturbs one cloud, such as a core's clock or a neighbour of the machine, then disturbs the other
 one at the same moment. A point is as in labbook.papers.wan_keystone.experiments, with `segments` paired,
-calling_s (how long calls begin) and slice_s: calls that begin within the same slice of time are compared.
+calling_s (how long calls begin), slice_s (calls that begin within the same slice of time are compared) and perhaps
+think_s (a client's mean pause before each call).
 """
 
 from functools import partial
@@ -20,7 +21,7 @@ from labbook.papers.wan_keystone.experiments import (
 )
 from labbook.study.paired import Slice
 from labbook.systems.cluster import Together, in_parallel, start_together
-from labbook.workloads.clients.cpu import busy_shares
+from labbook.workloads.clients.cpu import busy_shares, machine_seconds
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.keystone.users import keystone_users_side_by_side
 
@@ -39,20 +40,28 @@ def measure_pairs(study, experiment, ceiling) -> None:
     check(experiment)
     for point in experiment.remaining():
         with study.attempt(point) as attempt:
-            loads, facts, slices, busy = {}, {}, [], {}
+            loads, facts, slices, busy, machine = {}, {}, [], {}, {}
             for clouds in together(attempt, new_cloud, warmed):
-                wan_rtt_ms = reset(attempt, *clouds.values())
+                wan_rtt_ms, crew = reset(attempt, *clouds.values()), Crew.of(attempt.lab)
+                before = machine_seconds(crew.hosts[0])
                 loads |= dict(zip(clouds, keystone_users_side_by_side(
-                    Crew.of(attempt.lab), list(clouds.values()), scenario=point.scenario,
-                    concurrency=point.concurrency, seconds=point.calling_s)))
+                    crew, list(clouds.values()), scenario=point.scenario, concurrency=point.concurrency,
+                    seconds=point.calling_s, think_s=point.params.get("think_s", 0), seed=point.repeat)))
                 busy |= busy_of(attempt.lab, {arm: loads[arm] for arm in clouds})
+                machine |= dict.fromkeys(clouds, busy_share(before, machine_seconds(crew.hosts[0])))
                 facts |= dict(zip(clouds, in_parallel(clouds.values(), lambda cloud: cloud.facts())))
             for arm, load in loads.items():
                 slices += in_slices(load.rows, arm, point.slice_s, point.calling_s)
             attempt.record_slices(slices, metrics={"wan_rtt_ms": wan_rtt_ms}, facts=facts, arm_metrics={
-                arm: {**load.metrics, **versions(facts[arm]), "client_limited": float(limited(
+                arm: {**load.metrics, **versions(facts[arm]), "machine_busy": machine[arm], "client_limited": float(limited(
                     point, load.metrics | {"clients_cpu_share": busy[arm]}, ceiling))}
                 for arm, load in loads.items()})
+
+
+def busy_share(before: tuple, after: tuple) -> float:
+    """The share of a machine's cores that was busy between two readings of its machine_seconds."""
+    busy, every = (then - first for first, then in zip(before, after))
+    return busy / every
 
 
 def busy_of(lab, loads: dict) -> dict:

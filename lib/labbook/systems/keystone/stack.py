@@ -104,8 +104,9 @@ class KeystoneCloud(Cluster):
         self.galera.stop()
 
     def reset(self) -> None:
-        """Restore users and revocations; see state.reset."""
-        state.reset(self.keystone, self.galera, self.settings.users, self.settings.revocations)
+        """Restore users, projects and revocations; see state.reset."""
+        s = self.settings
+        state.reset(self.keystone, self.galera, s.users, s.projects, s.revocations)
 
     def facts(self) -> dict:
         """The settings, and each part's facts under its name."""

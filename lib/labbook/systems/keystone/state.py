@@ -69,21 +69,22 @@ def fill(keystone, users: int, projects: int, report=lambda made: None) -> None:
     _parallel(user, range(1, users + 1))
 
 
-def reset(keystone, database, users: int, entries: int) -> None:
+def reset(keystone, database, users: int, projects: int, entries: int) -> None:
     """Restore the content that `fill` and `revoke` made.
 
-    Users that were added are removed. The revocation table, which each removal extends, gets
+    Users and projects that were added are removed. The revocation table, which each removal extends, gets
     `entries` rows again, all of revoked tokens: those that have not expired, and new ones.
-    `database`: a system with MySQL's protocol. SystemFailure if one of the first users is missing.
+    `database`: a system with MySQL's protocol. SystemFailure if one of the first users or projects is missing.
     """
     token = keystone.admin_token()
-    expected = {ADMIN, *(user_name(number) for number in range(1, users + 1))}
-    found = ask(keystone, "GET", "/users", token=token)["users"]
-    _parallel(lambda user: ask(keystone, "DELETE", f"/users/{user['id']}", token=token),
-              [user for user in found if user["name"] not in expected])
-    lost = expected - {user["name"] for user in found}
-    if lost:
-        raise SystemFailure(f"Keystone has lost {len(lost)} users, such as {min(lost)}")
+    for kind, name, count in (("users", user_name, users), ("projects", project_name, projects)):
+        expected = {ADMIN, *(name(number) for number in range(1, count + 1))}
+        found = ask(keystone, "GET", f"/{kind}", token=token)[kind]
+        _parallel(lambda one, kind=kind: ask(keystone, "DELETE", f"/{kind}/{one['id']}", token=token),
+                  [one for one in found if one["name"] not in expected])
+        lost = expected - {one["name"] for one in found}
+        if lost:
+            raise SystemFailure(f"Keystone has lost {len(lost)} {kind}, such as {min(lost)}")
     database.query(f"DELETE FROM {TABLE} WHERE {NOT_OF_TOKENS}")
     if entries_of(database) > entries:
         database.query(f"DELETE FROM {TABLE}")

@@ -88,6 +88,14 @@ def server_cpu(target: Server) -> float | None:
         return sum(pool.map(cpu_seconds, serving))
 
 
+def machine_seconds(host) -> tuple[float, float]:
+    """(seconds in which the cores of a host's machine were busy, seconds of all its cores) since it started; to wait
+    for a disk is not to be busy."""
+    times = [int(field) for field in host.run('read -r line < /proc/stat && echo "$line"').stdout.split()[1:9]]
+    idle = times[3] + times[4]
+    return (sum(times) - idle) / TICKS, sum(times) / TICKS
+
+
 def cpu_seconds(process) -> float:
     """Of a process with its threads, without its children. SystemFailure when it has ended."""
     host = process.host

@@ -13,8 +13,8 @@ from labbook.targets import KEYSTONE, IdentityServer
 from labbook.workloads.clients.driver import clocks
 from labbook.workloads.clients.pace import usual_turn
 from labbook.workloads.clients.rows import Load
-from labbook.workloads.keystone.users import SCENARIOS
 
+SCENARIOS = ("create_user", "create_and_list_users")    # of the KeystoneBasic of Rally
 PACKAGES = PythonPackages("rally", "5.1.1", ("rally==5.1.1", "rally-openstack==4.1.0"),
                           Path(__file__).with_name("rally.txt"))
 NAME = "rally"

@@ -1,8 +1,8 @@
 """Clients of Keystone in closed loops that create users, and list them: a row a call and a step.
 
-The calls are those of Rally's KeystoneBasic.create_user and create_and_list_users (see
-on_host/calls.py): each is by a client of its own, which authenticates first. Nothing of a call is
-random but the user's name, which no other call has.
+The calls are those of Rally's KeystoneBasic.create_user and create_and_list_users, and two more (see
+on_host/calls.py): each is by a client of its own, which authenticates first; those of one_post are single requests of
+a client that has a token. Nothing of a call is random but the names of what it creates, which no other call has.
 """
 
 import pandas as pd
@@ -38,7 +38,7 @@ def keystone_users(crew, target: IdentityServer, *, scenario: str, concurrency: 
     to be known, a `process` or several `processes`.
 
     Rows: client, host, call, step, started_s, seconds, ok, error, user. `call` counts a client's
-    calls; `step` is "" for the call as a whole, else "authenticate", "create_user" or "list_users";
+    calls; `step` is "" for the call as a whole, else one of the scenario's STEPS;
     `user` names the user that was created once Keystone has said so, also where the call failed
     later, and is "" before. Metrics: those of `call_metrics`, in ms, and truncated (1 when the time
     limit ended the load).
@@ -53,13 +53,15 @@ def keystone_users(crew, target: IdentityServer, *, scenario: str, concurrency: 
 
 
 def keystone_users_side_by_side(crew, targets: list, *, scenario: str, concurrency: int,
-                                seconds: float) -> list[Load]:
+                                seconds: float, think_s: float = 0.0, seed: int = 0) -> list[Load]:
     """Clients as those of keystone_users on several targets at the same time: a Load of each.
 
     Each target has a client host of its own, the first the crew's first, with `concurrency` clients, who
-    start together and begin calls for `seconds`. InputError for more targets than client hosts.
+    start together and begin calls for `seconds`. Before each call a client pauses, `think_s` seconds on average; the
+    pauses are those of the `seed`, and the same on each target. InputError for more targets than client hosts.
     """
-    specs = _a_host_each(crew, targets, scenario, concurrency, seconds, CALL_SECONDS, runner.MOST_TIMES)
+    specs = [spec | {"think_s": think_s, "seed": seed} for spec in _a_host_each(
+        crew, targets, scenario, concurrency, seconds, CALL_SECONDS, runner.MOST_TIMES)]
     found = side_by_side(crew, runner, specs, FORK_SECONDS + seconds + CALL_SECONDS,
                          seconds + CALL_SECONDS + END_SECONDS)
     return [_load(clients, [of_host], 0.0) for clients, of_host in found]
@@ -114,7 +116,7 @@ def _spec(target, scenario, concurrency, seconds_at_most, call_seconds, times) -
         if value <= 0:
             raise InputError(f"{value!r} s leave no time", key=key, allowed="more than 0")
     return dict(credentials=dict(target.credentials), scenario=scenario, clients=concurrency,
-                times=times, seconds_at_most=seconds_at_most, call_seconds=call_seconds)
+                times=times, seconds_at_most=seconds_at_most, call_seconds=call_seconds, think_s=0.0, seed=0)
 
 
 def _load(clients: Clients, found, truncated: float) -> Load:

@@ -107,9 +107,13 @@ def test_clients_limit_together_where_they_share_a_core_at_the_same_time(monkeyp
                        ("check", lambda experiment: None), ("keystone_users_side_by_side", calls)):
         monkeypatch.setattr(pairs, name, made)
     monkeypatch.setattr(pairs.Crew, "of", lambda lab: crew)
+    looks = iter([(10.0, 100.0), (13.0, 110.0)] * 2)
+    monkeypatch.setattr(pairs, "machine_seconds", lambda host: next(looks))
     link = SimpleNamespace(shape=lambda: None)
     study = StandIn(SimpleNamespace(link=lambda *sites: link), hosts=HOSTS, at_once=at_once)
     given = point(paired={"segments": [1, 2]}, scenario="create_user", concurrency=1, calling_s=3, slice_s=3)
     ceiling = study.experiment(summary=pd.DataFrame({"scenario": ["create_user"], "issued_per_s": [[100.0]]}))
     pairs.measure_pairs(study, study.experiment(given), ceiling)
-    assert [found["client_limited"] for found in study.recorded[0]["arm_metrics"].values()] == [limited] * 2
+    found = study.recorded[0]["arm_metrics"].values()
+    assert [of_arm["client_limited"] for of_arm in found] == [limited] * 2
+    assert [of_arm["machine_busy"] for of_arm in found] == [0.3] * 2

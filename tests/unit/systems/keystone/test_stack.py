@@ -147,11 +147,11 @@ def test_segments_are_numbered_in_the_order_of_sites():
 
 
 class FakeKeystone:
-    """Users and the revocation table: `rows` of tokens, `others` of users. Every `fails`-th request
-    gets an error."""
+    """Users, projects and the revocation table: `rows` of tokens, `others` of users and projects. Every `fails`-th
+    request gets an error."""
 
-    def __init__(self, users, rows=0, fails=0):
-        self.users, self.rows, self.others = {*users}, rows, 0
+    def __init__(self, users, rows=0, fails=0, projects=("admin", "project001")):
+        self.users, self.projects, self.rows, self.others = {*users}, {*projects}, rows, 0
         self.fails, self.requests, self.revoked = fails, 0, 0
 
     def admin_token(self):
@@ -162,14 +162,16 @@ class FakeKeystone:
         if self.fails and self.requests % self.fails == 0:
             return SimpleNamespace(status=500, text="deadlock", json=None)
         if method == "GET":
-            found = {"users": [{"name": name, "id": name} for name in sorted(self.users)]}
+            found = {kind: [{"name": name, "id": name} for name in sorted(getattr(self, kind))]
+                     for kind in ("users", "projects")}
             return SimpleNamespace(status=200, text="", json=found)
         if headers:
             self.rows += 2
             self.revoked += 1
         else:
             self.others += 1
-            self.users.discard(path.rpartition("/")[2])
+            kind, name = path.strip("/").split("/")
+            getattr(self, kind).discard(name)
         return SimpleNamespace(status=204, text="", json=None)
 
     def query(self, statement):
@@ -180,18 +182,21 @@ class FakeKeystone:
 
 
 @pytest.mark.parametrize("rows, fails, revoked", [(10, 0, 0), (6, 0, 2), (6, 3, 2), (12, 0, 5)])
-def test_a_reset_removes_new_users_and_restores_the_revocations(rows, fails, revoked):
+def test_a_reset_removes_what_calls_created_and_restores_the_revocations(rows, fails, revoked):
     """Tokens are revoked for missing rows; with too many rows, for all after emptying the table."""
-    keystone = FakeKeystone({"admin", "user0001", "user0002", "c_rally_1", "user0003"}, rows, fails)
-    state.reset(keystone, keystone, users=2, entries=10)
-    assert keystone.users == {"admin", "user0001", "user0002"}
+    keystone = FakeKeystone({"admin", "user0001", "user0002", "c_rally_1", "user0003"}, rows, fails,
+                            {"admin", "project001", "labbook-1"})
+    state.reset(keystone, keystone, users=2, projects=1, entries=10)
+    assert keystone.users == {"admin", "user0001", "user0002"} and keystone.projects == {"admin", "project001"}
     assert (keystone.rows, keystone.others, keystone.revoked) == (10, 0, revoked)
 
 
-def test_a_reset_fails_when_a_user_is_lost_or_the_rows_are_not_reached():
+def test_a_reset_fails_when_something_is_lost_or_the_rows_are_not_reached():
     keystone = FakeKeystone({"admin", "user0002"})
     with pytest.raises(SystemFailure, match="lost 1 users, such as user0001"):
-        state.reset(keystone, keystone, users=2, entries=0)
+        state.reset(keystone, keystone, users=2, projects=1, entries=0)
+    with pytest.raises(SystemFailure, match="lost 2 projects, such as project002"):
+        state.reset(FakeKeystone({"admin"}), keystone, users=0, projects=3, entries=0)
     keystone.query = lambda statement: ((11,),)
     with pytest.raises(SystemFailure, match="did not reach 10 rows; it has 11"):
         state.revoke(keystone, keystone, 10)

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 from types import SimpleNamespace
 
 import pandas as pd
@@ -15,6 +16,7 @@ from labbook.workloads.clients.cpu import (
     client_limited,
     cpus_together,
     limited_by_clients,
+    machine_seconds,
     server_cpu,
 )
 
@@ -42,6 +44,13 @@ def test_a_ceiling_that_cannot_be_compared_is_an_error():
     for ceilings in (old, old.assign(issued_per_s=None)):
         with pytest.raises(LabError, match="earlier version"):
             ceilings_in(ceilings)
+
+
+def test_a_machine_that_waits_for_a_disk_is_not_busy(tmp_path):
+    host = SimpleNamespace(run=lambda command: SimpleNamespace(stdout="cpu 100 20 30 400 50 0 6 4 9 9\n"))
+    assert machine_seconds(host) == (1.6, 6.1)      # guests' time, the last two, is a part of the users'
+    busy, every = machine_seconds(here_host(tmp_path, "c1"))
+    assert 0 < busy < every <= os.cpu_count() * time.clock_gettime(time.CLOCK_BOOTTIME) + 10
 
 
 def test_hosts_of_one_machine_may_have_the_same_cpus(tmp_path):

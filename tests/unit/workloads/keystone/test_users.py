@@ -16,7 +16,13 @@ from labbook.workloads.histories.calls import metrics
 from labbook.workloads.keystone.on_host import runner as keystone_runner
 from labbook.workloads.keystone.on_host.calls import STEPS, KeystoneCall
 from labbook.workloads.keystone.on_host.runner import OutOfTime, at_most
-from labbook.workloads.keystone.users import begin_users, host_specs, keystone_users
+from labbook.workloads.keystone.rally import SCENARIOS as RALLY_SCENARIOS
+from labbook.workloads.keystone.users import (
+    begin_users,
+    host_specs,
+    keystone_users,
+    keystone_users_side_by_side,
+)
 
 LOAD = dict(scenario="create_user", concurrency=3, times=10, seconds_at_most=20)
 STREAM = dict(scenario="create_user", concurrency=2, seconds_at_most=20, call_seconds=5)
@@ -74,8 +80,9 @@ def test_one_row_a_call_and_a_step(crew, server, scenario):
         10 / ((calls.started_s + calls.seconds).max() - calls.started_s.min()))
 
 
-@pytest.mark.parametrize("scenario", STEPS)
-def test_a_call_sends_what_rally_sends(server, scenario, monkeypatch):
+@pytest.fixture
+def requests(monkeypatch):
+    """The requests that are sent in this process."""
     requests, put = [], http.client.HTTPConnection.putrequest
 
     def noted(self, method, url, *more, **options):
@@ -83,12 +90,49 @@ def test_a_call_sends_what_rally_sends(server, scenario, monkeypatch):
         return put(self, method, url, *more, **options)
 
     monkeypatch.setattr(http.client.HTTPConnection, "putrequest", noted)
-    call = KeystoneCall(server.credentials)
+    return requests
+
+
+def make(call, scenario) -> list[str]:
+    """What rally-openstack sends in an iteration that creates a user, after all steps of the call are made."""
     for step in STEPS[scenario]:
         getattr(call, step)()
-    expected = [request.format(id=f"{0:032x}") for request in OF_RALLY]
-    assert requests == expected + ["GET /v3/users"] * (scenario == "create_and_list_users")
     assert call.user.startswith("labbook-")
+    return [request.format(id=f"{0:032x}") for request in OF_RALLY]
+
+
+@pytest.mark.parametrize("scenario", RALLY_SCENARIOS)
+def test_a_call_sends_what_rally_sends(server, scenario, requests):
+    expected = make(KeystoneCall(server.credentials), scenario)
+    assert requests == expected + ["GET /v3/users"] * (scenario == "create_and_list_users")
+
+
+def test_a_project_is_one_more_request_before_the_user(server, requests):
+    expected = make(KeystoneCall(server.credentials), "create_project_and_user")
+    at = expected.index("POST /v3/users")
+    assert requests == [*expected[:at], "POST /v3/projects", *expected[at:]]
+
+
+def test_a_client_that_has_logged_in_sends_one_request_a_call(server, requests):
+    login = KeystoneCall(server.credentials).logged_in()
+    requests.clear()
+    for _ in range(2):
+        make(KeystoneCall(server.credentials, login=login), "one_post")
+    assert requests == ["POST /v3/users"] * 2
+
+
+def test_clients_that_pause_make_fewer_calls_and_pause_alike_by_their_seed(crew, server):
+    def calls(**pauses):
+        load, = keystone_users_side_by_side(crew, [server], scenario="create_user", concurrency=2, seconds=3, **pauses)
+        clients_engine.clear()
+        return load.rows[load.rows.step == ""]
+
+    unpaused, *paused = calls(), calls(think_s=0.4, seed=1), calls(think_s=0.4, seed=1)
+    for made in paused:
+        assert made.ok.all() and 2 <= len(made) < len(unpaused) / 2 and made.started_s.max() < 3.5
+    firsts = [made.groupby("client").started_s.min() for made in paused]
+    assert firsts[0].to_numpy() == pytest.approx(firsts[1].to_numpy(), abs=0.3)
+    assert firsts[0].iloc[0] != pytest.approx(firsts[0].iloc[1], abs=0.1)
 
 
 def test_a_server_that_is_not_there_is_rows(crew, dead_port):  # noqa: F811
@@ -220,7 +264,7 @@ def test_a_limit_interrupts_what_swallows_it():
 
 
 def test_a_stream_ends_with_the_engine_that_started_it(server, tmp_path):
-    spec = json.dumps(STREAM | dict(credentials=server.credentials, clients=2, first_client=0,
+    spec = json.dumps(STREAM | dict(credentials=server.credentials, clients=2, first_client=0, think_s=0.0, seed=0,
                                     times=None))
     with subprocess.Popen(
             [sys.executable, "-m", keystone_runner.__name__, str(tmp_path / "out")], bufsize=0,

@@ -3,12 +3,14 @@
 With `times` in the spec the clients share that many calls, and whoever is free makes the next one;
 without, they call until the program's input is closed. The results have no rows but, of each
 client, `calls`: [call, step, started_s, seconds, error, user]. A call that fails is a row with its
-error, and so is the step that failed. A stream's clients also keep a `history`: [started_s, seconds,
+error, and so is the step that failed. With `think_s` a client pauses before each call, for times with this mean,
+exponentially distributed, which `seed` and its number decide. A stream's clients also keep a `history`: [started_s, seconds,
 error, user tried, made_s, seen] of each step that creates or lists (see KeystoneCall).
 """
 
 import mmap
 import os
+import random
 import signal
 import sys
 import time
@@ -23,7 +25,7 @@ from labbook.workloads.clients.on_host.runner import (
     sleep_until,
     until_input_closes,
 )
-from labbook.workloads.keystone.on_host.calls import STEPS, KeystoneCall
+from labbook.workloads.keystone.on_host.calls import LOGGED_IN, STEPS, KeystoneCall
 
 MOST_TIMES = 50_000           # what a pipe holds, a byte each
 ERROR_LETTERS = 240           # half of them the first, half the last, where the cause stands
@@ -41,11 +43,13 @@ class Client:
         self.spec, self.number, self.steps = spec, number, STEPS[spec["scenario"]]
         self._part, self._turn, self._calls = part, turn, []
         self._history = [] if spec["times"] is None else None
+        self._login = (None, None)
+        self._pauses = random.Random(f"{spec['seed']} {number}")
 
     def call(self, number: int, now) -> None:
         """Make one call; add its row and, before it, its steps'. `now()`: seconds since the
         start."""
-        call, begun = KeystoneCall(self.spec["credentials"], now), now()
+        call, begun = KeystoneCall(self.spec["credentials"], now, self._login), now()
         error = ""
         try:
             with at_most(self.spec["call_seconds"]):
@@ -64,8 +68,8 @@ class Client:
         self._calls.append((number, "", begun, now() - begun, error, call.user))
 
     def _note(self, call, step) -> None:
-        """Add the last step to the history."""
-        if self._history is not None and step != "authenticate":
+        """Add the last step to the history, if it reads what it creates, or lists."""
+        if self._history is not None and step in ("create_user", "list_users"):
             _, _, at, seconds, error, _ = self._calls[-1]
             self._history.append((at, seconds, error, call.tried if step == "create_user" else "",
                                   call.made_s, call.seen))
@@ -77,12 +81,21 @@ class Client:
         def now():
             return (time.perf_counter_ns() - zero) / 1e9
 
-        while now() < self.spec["seconds_at_most"] and self._turn():
+        if self.spec["scenario"] in LOGGED_IN:
+            self._login = KeystoneCall(self.spec["credentials"]).logged_in()
+        while self._pause(now) < self.spec["seconds_at_most"] and self._turn():
             self.call(number, now)
             memory.look()
             number += 1
         save_part(self._part, client=self.number, cpu_s=cpu_seconds() - cpu, calls=self._calls,
                   collections=memory.collections, history=self._history or [])
+
+    def _pause(self, now) -> float:
+        """Think before the next call, at most until the load ends: when the pause is over."""
+        if self.spec["think_s"]:
+            seconds = self._pauses.expovariate(1 / self.spec["think_s"])
+            time.sleep(max(0, min(seconds, self.spec["seconds_at_most"] - now())))
+        return now()
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The part of Keystone's identity API with which clients create and list users; any login is valid.
+"""The part of Keystone's identity API with which clients create projects and users and list users; any login is valid.
 
 Each answer closes its connection, as the answers of Keystone's workers do. The body of a request is
 not read.
@@ -45,6 +45,7 @@ def route(verb: str, path: str, root: str) -> tuple[bytes, dict]:
         ("GET", "/v3/domains"): lambda: (OK, {"domains": [domain], "links": links(root, "domains")}),
         ("GET", "/v3/domains/Default"): lambda: (ABSENT, absent("domain: Default")),
         ("GET", "/v3/domains/default"): lambda: (OK, {"domain": domain}),
+        ("POST", "/v3/projects"): lambda: (CREATED, {"project": project(root)}),
         ("POST", "/v3/users"): lambda: (CREATED, {"user": user(root, 0)}),
         ("GET", f"/v3/users/{0:032x}"): lambda: (OK, {"user": user(root, 0)}),
         ("GET", "/v3/users"): lambda: (OK, {"users": [user(root, i) for i in range(USERS)],
@@ -67,6 +68,12 @@ def token(root: str) -> dict:
 
 def absent(what: str) -> dict:
     return {"error": {"code": 404, "title": "Not Found", "message": f"Could not find {what}."}}
+
+
+def project(root: str) -> dict:
+    return {"id": ID, "name": "project", "domain_id": "default", "enabled": True, "is_domain": False,
+            "parent_id": "default", "description": "", "tags": [], "options": {},
+            "links": {"self": f"{root}/v3/projects/{ID}"}}
 
 
 def user(root: str, number: int) -> dict:
