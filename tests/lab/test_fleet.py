@@ -4,20 +4,21 @@ goes on."""
 
 import json
 import signal
+import socket
 import time
 from collections import Counter
 
 import ipyparallel
 import pytest
-from fleet_machines import Driver, install, left, lent, measured, write_book, write_fleet
-from foreign import foreign_hosts
+from fleet_machines import BOOK, Driver, install, left, lent, measured, write_book, write_fleet
+from foreign import USER, foreign_hosts
+from traitlets.config import Config
 
 from labbook.claims import claims
 from labbook.pipeline.executing import pages
 from labbook.study.records.record import read_meta
 
 SECONDS, ENDING_S = 600, 60      # at most
-BOOK = "/home/op/book"
 RECORDS = f"{BOOK}/data/records"
 
 
@@ -72,6 +73,47 @@ def test_a_reboot_and_a_disk_that_fills_lose_nothing_and_nothing_is_measured_twi
         time.sleep(0.2)
     monkeypatch.setenv("LABBOOK_ROOT", str(driver.root))
     assert len(claims.verdicts("tiny")) == 1 and pages.note("tiny")["state"] == "ok"
+
+
+def ssh_launcher(place, name: str, folder) -> Config:
+    """What ipyparallel's own SSH launcher needs to start an engine on a machine."""
+    write_fleet(place, folder / "fleet.yml")
+    options = ["-i", str(folder / "fleet_key"), "-o", f"UserKnownHostsFile={folder / 'fleet_known_hosts'}",
+               "-o", "BatchMode=yes"]
+    config = Config()
+    config.SSHEngineSetLauncher.update(
+        engines={f"{USER}@{place.address(name)}": 1}, ssh_args=options, scp_args=options,
+        remote_python=f"{BOOK}/.venv/bin/python", remote_profile_dir=f"/home/{USER}/profile",
+        environment={"LABBOOK_ROOT": BOOK})
+    return config
+
+
+def address_towards(other: str) -> str:
+    """Our address on the way there; no packet is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((other, 9))
+        return probe.getsockname()[0]
+
+
+def test_an_engine_that_ipyparallels_ssh_launcher_started_measures_until_the_claim_is_decided(tmp_path, monkeypatch):
+    driver = Driver(write_book(tmp_path / "book", repeats=1), tmp_path, "cluster-rack")
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    monkeypatch.setenv("LABBOOK_ROOT", str(driver.root))
+    with foreign_hosts(["m1"], lent=lent()) as place:
+        install(place, "m1", driver.root)
+        with ipyparallel.Cluster(
+                profile="rack", cluster_id="", n=1, log_level=40, engines="ssh", config=ssh_launcher(place, "m1", tmp_path),
+                controller_ip=address_towards(place.address("m1")),
+                controller_args=["--IPController.enable_curve=True"]):
+            process = driver.start("--cluster", "rack", "--until-decided", "--claims", "all", "--for", "9m")
+            assert process.wait(SECONDS) == 0, driver.output()
+        assert verdict()["verdict"] == "replicated" and verdict()["n"] == 6, driver.output()
+        began = Counter(label for label in measured(place, "m1") if label.startswith("sleeps"))
+        assert len(began) == 24 == len(driver.records()) and set(began.values()) == {1}
+        until = time.monotonic() + ENDING_S
+        while found := left(place, "m1"):
+            assert time.monotonic() < until, found
+            time.sleep(0.2)
 
 
 def test_a_cluster_of_a_profile_is_interrupted_and_goes_on(tmp_path, monkeypatch):
