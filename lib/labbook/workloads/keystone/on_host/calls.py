@@ -22,7 +22,7 @@ STEPS = {"create_user": ("authenticate", "create_user"),
          "create_and_list_users": ("authenticate", "create_user", "list_users"),
          "create_project_and_user": ("authenticate", "create_project", "create_user"),
          "one_post": ("post_user",)}
-LOGGED_IN = ("one_post",)     # scenarios whose clients log in once, before their first call
+LOGGED_IN = ("one_post",)     # scenarios whose clients log in once, before all start
 
 
 class KeystoneCall:

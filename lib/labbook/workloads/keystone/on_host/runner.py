@@ -43,7 +43,7 @@ class Client:
         self.spec, self.number, self.steps = spec, number, STEPS[spec["scenario"]]
         self._part, self._turn, self._calls = part, turn, []
         self._history = [] if spec["times"] is None else None
-        self._login = (None, None)
+        self._login = KeystoneCall(spec["credentials"]).logged_in() if spec["scenario"] in LOGGED_IN else (None, None)
         self._pauses = random.Random(f"{spec['seed']} {number}")
 
     def call(self, number: int, now) -> None:
@@ -81,8 +81,6 @@ class Client:
         def now():
             return (time.perf_counter_ns() - zero) / 1e9
 
-        if self.spec["scenario"] in LOGGED_IN:
-            self._login = KeystoneCall(self.spec["credentials"]).logged_in()
         while self._pause(now) < self.spec["seconds_at_most"] and self._turn():
             self.call(number, now)
             memory.look()
