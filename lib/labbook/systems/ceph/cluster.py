@@ -11,7 +11,7 @@ from labbook.systems.base import Needs
 from labbook.systems.ceph import config
 from labbook.systems.ceph.daemons import CephDaemon, CephMDS, CephMon, CephOSD, Identity
 from labbook.systems.ceph.faults import Faults, fault_log
-from labbook.systems.ceph.fsmap import ACTIVE, Daemon, FsMap, parse_map
+from labbook.systems.ceph.fsmap import Daemon, FsMap, parse_map, suspect
 from labbook.systems.ceph.on_host.ceph_tools import parse
 from labbook.systems.ceph.watch import Watch
 from labbook.systems.cluster import Cluster, in_parallel, merged
@@ -346,11 +346,8 @@ class Ceph(Cluster):
         return seen
 
     def _log_of_suspect(self, seen) -> str | None:
-        """The end of the log of an MDS that is missing in the map, or else of one that is not active."""
-        there = seen.daemons if seen else {}
-        wanted = sorted(self.mdss, key=lambda name: (name in there, name in there
-                                                     and there[name].state == ACTIVE))
-        process = self.mdss[wanted[0]].process
+        """The end of the log of the MDS that a wait in vain was probably for."""
+        process = self.mdss[suspect(self.mdss, seen, self._killed)].process
         return process.log_tail() if process else None
 
 

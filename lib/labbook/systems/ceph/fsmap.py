@@ -1,5 +1,6 @@
 """The monitor's map of the file system: the MDS of each rank, and how it changed."""
 
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -77,6 +78,14 @@ def parse_map(dump: dict) -> FsMap:
                  {one.rank: one for one in infos if one.state != REPLAY}, standbys,
                  {one.rank: one for one in infos if one.state == REPLAY},
                  list(fs["failed"]), list(fs["damaged"]))
+
+
+def suspect(names: Iterable[str], seen: FsMap | None, killed: Container[str]) -> str:
+    """Of MDSs that should all be there but for those that were killed, the one that a wait in vain was probably for:
+    one that is missing in the map, or else one that is not active."""
+    there = seen.daemons if seen else {}
+    return min(names, key=lambda name: (
+        name in killed, name in there, name in there and there[name].state == ACTIVE, name))
 
 
 def _daemon(info: dict) -> Daemon:

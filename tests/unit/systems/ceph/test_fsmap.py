@@ -25,6 +25,18 @@ def dump(epoch, *infos, failed=(), standbys=(), modified=MODIFIED) -> dict:
     return {"epoch": epoch, "standbys": list(standbys), "filesystems": [{"mdsmap": fs, "id": 1}]}
 
 
+@pytest.mark.parametrize("killed, there, wanted", [
+    ([], {"mds1": "active", "mds3": "active"}, "mds2"),
+    (["mds2"], {"mds1": "active", "mds3": "replay"}, "mds3"),
+    (["mds2"], {"mds1": "active"}, "mds3"),
+    (["mds1"], {}, "mds2"),
+    (["mds1", "mds2", "mds3"], {}, "mds1")])
+def test_a_server_that_was_killed_is_the_last_to_be_suspected(killed, there, wanted):
+    seen = fsmap.parse_map(dump(1, *(info(name, rank, state, 4100 + rank)
+                                     for rank, (name, state) in enumerate(there.items()))))
+    assert fsmap.suspect(["mds3", "mds2", "mds1"], seen, killed) == wanted
+
+
 def test_a_map_is_parsed():
     seen = fsmap.parse_map(dump(9, info("mds1", 1, "replay", 4110),
                             info("mds2", 0, "active", 4112, laggy_since=MODIFIED),
