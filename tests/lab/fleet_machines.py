@@ -42,6 +42,28 @@ study.complete()
 print(study.verdicts("sleep"))
 '''
 
+# The same claim, of a null server and its clients in each machine's lab: eight of them wait for each other, one does not.
+SERVED = '''
+import os, pathlib
+from labbook.study import Study
+from labbook.systems.null.server import NullServer
+from labbook.workloads.crew.crew import Crew
+from labbook.workloads.keyvalue.load import keyvalue
+
+study = Study("tiny", environment)
+sleeps = study.experiment("sleeps", setup={"long": [True, False]}, vary={"size": [100, 200]}, repeats=repeats)
+for point in sleeps.remaining():
+    with study.attempt(point) as attempt:
+        with open(pathlib.Path(os.environ["LABBOOK_ROOT"]) / "measured.log", "a") as log:
+            print(point.label, file=log)
+        null = attempt.setup(lambda lab: NullServer(lab.host("h1")).up())
+        load = keyvalue(Crew.of(attempt.lab), null, op="read", clients=8 if point.long else 1, requests=point.size,
+                        rows=3, value_bytes=100, warmup_requests=5, seed=1, seconds_at_most=20)
+        attempt.record(load.rows, metrics=load.metrics, facts=null.facts())
+study.complete()
+print(study.verdicts("sleep"))
+'''
+
 
 def lent() -> list[str]:
     """Folders of this machine with its Python and the library."""
@@ -50,7 +72,7 @@ def lent() -> list[str]:
     return [str(path) for path in dict.fromkeys((environment, LIBRARY, python)) if not path.is_relative_to("/usr")]
 
 
-def write_book(root: Path, repeats=2) -> Path:
+def write_book(root: Path, repeats=2, notebook=NOTEBOOK) -> Path:
     """A checkout with one study in it."""
     paper = root / "data/papers/tiny"
     for folder in (paper, root / "notebooks", root / "environments"):
@@ -59,11 +81,11 @@ def write_book(root: Path, repeats=2) -> Path:
     code = {"cell_type": "code", "outputs": [], "execution_count": None}
     cells = [{**code, "id": "p", "metadata": {"tags": ["parameters"]},
               "source": f'environment = "environments/local.yml"\nrepeats = {repeats}\n'},
-             {**code, "id": "c", "metadata": {}, "source": NOTEBOOK}]
+             {**code, "id": "c", "metadata": {}, "source": notebook}]
     (root / "notebooks/tiny.ipynb").write_text(json.dumps(
         {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
     (paper / "claims.yml").write_text(yaml.safe_dump([CLAIM]))
-    (paper / "lab.yml").write_text("sites: [a]\nhosts: {h1: {site: a, role: db}}\n")
+    (paper / "lab.yml").write_text("sites: [a]\nhosts: {h1: {site: a, role: db}, c1: {site: a, role: client}}\n")
     shutil.copy(HERE.parents[1] / "environments/local.yml", root / "environments")
     return root
 

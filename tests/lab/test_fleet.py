@@ -1,6 +1,6 @@
 """Machines that are hosts with labs of their own measure a study together; one is slow and reboots in the middle,
 one is full, the disk of one fills in the middle. An ipyparallel cluster that is there already is interrupted, and
-goes on."""
+goes on; one whose engine was started over SSH decides a claim."""
 
 import json
 import signal
@@ -10,7 +10,17 @@ from collections import Counter
 
 import ipyparallel
 import pytest
-from fleet_machines import BOOK, Driver, install, left, lent, measured, write_book, write_fleet
+from fleet_machines import (
+    BOOK,
+    SERVED,
+    Driver,
+    install,
+    left,
+    lent,
+    measured,
+    write_book,
+    write_fleet,
+)
 from foreign import USER, foreign_hosts
 from traitlets.config import Config
 
@@ -96,7 +106,8 @@ def address_towards(other: str) -> str:
 
 
 def test_an_engine_that_ipyparallels_ssh_launcher_started_measures_until_the_claim_is_decided(tmp_path, monkeypatch):
-    driver = Driver(write_book(tmp_path / "book", repeats=1), tmp_path, "cluster-rack")
+    """Its labs have a null server and clients."""
+    driver = Driver(write_book(tmp_path / "book", repeats=1, notebook=SERVED), tmp_path, "cluster-rack")
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     monkeypatch.setenv("LABBOOK_ROOT", str(driver.root))
     with foreign_hosts(["m1"], lent=lent()) as place:
