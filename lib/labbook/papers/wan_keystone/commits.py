@@ -21,6 +21,7 @@ from labbook.workloads.crew.crew import Crew
 from labbook.workloads.transactions.commits import TABLE_STATEMENTS, commits_side_by_side
 
 QUANTILES = {"p50": 0.5, "p95": 0.95}
+LEAST_RTT_MS = 2.0  # of a WAN
 WAITED = 1.1        # round trips: a commit that took more has waited for something beside its own
 
 
@@ -37,7 +38,7 @@ def measure_commits(study, experiment) -> None:
                 loads = dict(zip(clouds, commit(attempt, list(clouds.values()), point.calling_s)))
                 facts |= {arm: cloud.facts()["galera"] for arm, cloud in clouds.items()}
                 busy = busy_of(attempt.lab, loads)
-                arm_metrics |= {arm: load.metrics | in_round_trips(load.rows, wan_rtt_ms) | {
+                arm_metrics |= {arm: load.metrics | in_round_trips(load.rows, wan_rtt_ms, point.writes) | {
                     "client_limited": float(busy[arm] > THRESHOLD)} for arm, load in loads.items()}
                 if "counted_s" in point.params:
                     for arm, counted in traffic(attempt, clouds).items():
@@ -67,14 +68,14 @@ def commit(attempt, clouds: list, seconds: float) -> list:
                                 writes=point.writes, value_bytes=point.value_bytes, seconds=seconds)
 
 
-def in_round_trips(rows, rtt_ms: float) -> dict:
-    """mean_round_trips, p50_round_trips, p95_round_trips: the time of a call in round trips of the WAN, and
-    waited_longer: the share of calls of more than WAITED a transaction. Empty without a WAN."""
+def in_round_trips(rows, rtt_ms: float, writes: int) -> dict:
+    """mean_round_trips, p50_round_trips, p95_round_trips: the time of a call of so many transactions in round trips of
+    the WAN, and waited_longer: the share of calls of more than WAITED a transaction. Of calls that succeeded; empty
+    without a WAN, whose measured round trip is never quite 0."""
     calls = rows[(rows["step"] == "") & rows["ok"]]
-    if not rtt_ms or not len(calls):
+    if rtt_ms < LEAST_RTT_MS or not len(calls):
         return {}
     trips = calls["seconds"] * 1e3 / rtt_ms
-    writes = (rows["step"] == "commit").sum() / (rows["step"] == "").sum()
     return {"mean_round_trips": trips.mean(), "waited_longer": (trips > WAITED * writes).mean(),
             **{f"{name}_round_trips": trips.quantile(share) for name, share in QUANTILES.items()}}
 

@@ -21,10 +21,11 @@ from labbook.workloads.clients.outage import outage, timeline
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.histories import calls as histories
 from labbook.workloads.keystone.history import last_lists
-from labbook.workloads.keystone.users import begin_users
+from labbook.workloads.keystone.users import NOTED, begin_users
 
 STREAM = ("scenario", "concurrency", "seconds_at_most", "call_seconds")
 USERS = "SELECT name FROM keystone.local_user"
+RETURN_SECONDS = 240    # for nodes to be in step again; a stream goes on for longer
 
 
 def measure_faults(study, experiment, fault) -> None:
@@ -36,7 +37,7 @@ def measure_faults(study, experiment, fault) -> None:
     """
     check(experiment)
     nodes = database_nodes(LabDescription.load(study.folder / "lab.yml"))
-    check_values(experiment.points(), {"fault": FAULTS, "rejoin": TRANSFERS, "victim": nodes})
+    check_values(experiment.points(), {"fault": FAULTS, "rejoin": TRANSFERS, "victim": nodes, "scenario": NOTED})
     for point in experiment.remaining():
         with study.attempt(point) as attempt:
             slices, arm_metrics, facts, series = [], {}, {}, []
@@ -78,7 +79,7 @@ def kill_node(attempt, clouds: dict, now) -> dict:
 
     def repair(arm) -> dict:
         cloud, node = clouds[arm], victims[arm]
-        cloud.galera.synced([host.name for host in cloud.galera.hosts if host is not node.host])
+        cloud.galera.synced([host.name for host in cloud.galera.hosts if host is not node.host], seconds=RETURN_SECONDS)
         begin = now()
         rejoin = node.rejoin(by=attempt.point.rejoin)
         return {"fault_s": fault, "restarted_s": begin, "rejoined_s": now(),
@@ -110,7 +111,7 @@ def cut_wan(attempt, clouds: dict, now) -> dict:
     link.heal()
 
     def repair(arm) -> dict:
-        clouds[arm].galera.synced()
+        clouds[arm].galera.synced(seconds=RETURN_SECONDS)
         synced = now()
         return {"fault_s": fault, "healed_s": heal, "rejoined_s": synced, "rejoin_s": synced - heal}
 

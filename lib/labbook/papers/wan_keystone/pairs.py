@@ -21,7 +21,7 @@ from labbook.papers.wan_keystone.experiments import (
 )
 from labbook.study.paired import Slice
 from labbook.systems.cluster import Together, in_parallel, start_together
-from labbook.workloads.clients.cpu import busy_shares, machine_seconds
+from labbook.workloads.clients.cpu import busy_shares, core_seconds
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.keystone.users import keystone_users_side_by_side
 
@@ -43,25 +43,35 @@ def measure_pairs(study, experiment, ceiling) -> None:
             loads, facts, slices, busy, machine = {}, {}, [], {}, {}
             for clouds in together(attempt, new_cloud, warmed):
                 wan_rtt_ms, crew = reset(attempt, *clouds.values()), Crew.of(attempt.lab)
-                before = machine_seconds(crew.hosts[0])
+                look = partial(core_seconds, crew.hosts[0], cores_of(attempt))
+                before = look()
                 loads |= dict(zip(clouds, keystone_users_side_by_side(
                     crew, list(clouds.values()), scenario=point.scenario, concurrency=point.concurrency,
                     seconds=point.calling_s, think_s=point.params.get("think_s", 0), seed=point.repeat)))
                 busy |= busy_of(attempt.lab, {arm: loads[arm] for arm in clouds})
-                machine |= dict.fromkeys(clouds, busy_share(before, machine_seconds(crew.hosts[0])))
+                machine |= dict.fromkeys(clouds, machine_busy(before, look()))
                 facts |= dict(zip(clouds, in_parallel(clouds.values(), lambda cloud: cloud.facts())))
             for arm, load in loads.items():
                 slices += in_slices(load.rows, arm, point.slice_s, point.calling_s)
             attempt.record_slices(slices, metrics={"wan_rtt_ms": wan_rtt_ms}, facts=facts, arm_metrics={
-                arm: {**load.metrics, **versions(facts[arm]), "machine_busy": machine[arm], "client_limited": float(limited(
+                arm: {**load.metrics, **versions(facts[arm]), **machine[arm], "client_limited": float(limited(
                     point, load.metrics | {"clients_cpu_share": busy[arm]}, ceiling))}
                 for arm, load in loads.items()})
 
 
-def busy_share(before: tuple, after: tuple) -> float:
-    """The share of a machine's cores that was busy between two readings of its machine_seconds."""
+def cores_of(attempt) -> set[int]:
+    """The cores of this machine that the lab's hosts have; none of users' own hosts, nor where only one cloud is called
+    at a time."""
+    if not attempt.at_once:
+        return set()
+    return set().union(*(host.cores or () for host in attempt.lab.hosts.values() if not host.is_remote))
+
+
+def machine_busy(before: tuple, after: tuple) -> dict:
+    """machine_busy: the share of some cores' time in which they were busy, between two readings of core_seconds; empty
+    of no cores."""
     busy, every = (then - first for first, then in zip(before, after))
-    return busy / every
+    return {"machine_busy": busy / every} if every else {}
 
 
 def busy_of(lab, loads: dict) -> dict:

@@ -88,12 +88,14 @@ def server_cpu(target: Server) -> float | None:
         return sum(pool.map(cpu_seconds, serving))
 
 
-def machine_seconds(host) -> tuple[float, float]:
-    """(seconds in which the cores of a host's machine were busy, seconds of all its cores) since it started; to wait
-    for a disk is not to be busy."""
-    times = [int(field) for field in host.run('read -r line < /proc/stat && echo "$line"').stdout.split()[1:9]]
-    idle = times[3] + times[4]
-    return (sum(times) - idle) / TICKS, sum(times) / TICKS
+def core_seconds(host, cores=None) -> tuple[float, float]:
+    """(seconds in which these cores of a host's machine were busy, all their seconds) since it started; None: all cores.
+    To wait for a disk is not to be busy."""
+    names = {"cpu"} if cores is None else {f"cpu{core}" for core in cores}
+    lines = [line.split() for line in host.run("cat /proc/stat").stdout.splitlines()]
+    times = [[int(field) for field in line[1:9]] for line in lines if line and line[0] in names]
+    every = sum(map(sum, times))
+    return (every - sum(of_core[3] + of_core[4] for of_core in times)) / TICKS, every / TICKS
 
 
 def cpu_seconds(process) -> float:

@@ -23,6 +23,7 @@ from labbook.workloads.keystone.on_host import runner
 from labbook.workloads.keystone.on_host.calls import STEPS
 
 SCENARIOS = tuple(STEPS)
+NOTED = ("create_user", "create_and_list_users")    # of which a stream's history has every call
 CALL_SECONDS = 60   # a call of a load that takes longer is an error
 END_SECONDS = 10    # for clients that are done to write their results
 COLUMNS = {"call": "int32", "step": object, "started_s": float, "seconds": float, "error": object,
@@ -74,8 +75,9 @@ def begin_users(crew, targets: list, *, scenario: str, concurrency: int, seconds
 
     A call that takes longer than `call_seconds` is a row with its error, and the next one follows.
     After `seconds_at_most` no new call is made though nobody ends the stream; and it ends with its
-    engine, and so with the lab. Its Loads have a history (see keystone.history).
+    engine, and so with the lab. Its Loads have a history (see keystone.history), so that `scenario` is one of NOTED.
     """
+    _require("scenario", scenario, NOTED)
     specs = _a_host_each(crew, targets, scenario, concurrency, seconds_at_most, call_seconds, None)
     clients = Clients(crew, runner, specs, FORK_SECONDS + seconds_at_most + call_seconds)
     return Stream(clients, seconds_at_most, lambda truncated: [
@@ -106,10 +108,8 @@ def _a_host_each(crew, targets: list, scenario, concurrency, seconds_at_most, ca
 
 
 def _spec(target, scenario, concurrency, seconds_at_most, call_seconds, times) -> dict:
-    for key, value, allowed in (("protocol", target.protocol, (KEYSTONE,)),
-                                ("scenario", scenario, SCENARIOS)):
-        if value not in allowed:
-            raise InputError(f"{value!r} is not allowed", key=key, allowed=allowed)
+    _require("protocol", target.protocol, (KEYSTONE,))
+    _require("scenario", scenario, SCENARIOS)
     if concurrency < 1:
         raise InputError(f"{concurrency!r} is too few", key="concurrency", allowed="1 and more")
     for key, value in (("seconds_at_most", seconds_at_most), ("call_seconds", call_seconds)):
@@ -117,6 +117,11 @@ def _spec(target, scenario, concurrency, seconds_at_most, call_seconds, times) -
             raise InputError(f"{value!r} s leave no time", key=key, allowed="more than 0")
     return dict(credentials=dict(target.credentials), scenario=scenario, clients=concurrency,
                 times=times, seconds_at_most=seconds_at_most, call_seconds=call_seconds, think_s=0.0, seed=0)
+
+
+def _require(key: str, value: str, allowed: tuple) -> None:
+    if value not in allowed:
+        raise InputError(f"{value!r} is not allowed", key=key, allowed=allowed)
 
 
 def _load(clients: Clients, found, truncated: float) -> Load:

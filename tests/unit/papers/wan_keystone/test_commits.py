@@ -95,9 +95,15 @@ def test_traffic_is_of_one_cloud_at_a_time_net_of_idle_ones(study, log):
 
 def test_who_waits_longer_than_a_round_trip_a_transaction_is_counted():
     rows = pd.concat([called(0.3, writes=1, calls=3), called(0.45, writes=1, calls=1).assign(call=3)])
-    found = commits.in_round_trips(rows, 300.0)
+    found = commits.in_round_trips(rows, 300.0, 1)
     assert found["mean_round_trips"] == pytest.approx(1.125) and found["waited_longer"] == 0.25
-    assert commits.in_round_trips(rows, 0.0) == {}
+    assert commits.in_round_trips(rows, 0.2, 1) == {}, "no WAN, as pings measure it"
+
+
+def test_calls_that_failed_make_no_other_wait_longer():
+    failed = called(0.1, writes=1, calls=3).query("step == ''").assign(ok=False)
+    rows = pd.concat([called(0.31, writes=1, calls=7), failed.assign(call=[7, 8, 9])])
+    assert commits.in_round_trips(rows, 300.0, 1)["waited_longer"] == 0
 
 
 def test_a_link_that_nobody_counts_gives_no_traffic(study):

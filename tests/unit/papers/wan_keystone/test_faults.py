@@ -28,7 +28,7 @@ class Cloud:
         nodes = [self.node(SimpleNamespace(name=name)) for name in hosts]
         self.galera = SimpleNamespace(
             hosts=[node.host for node in nodes], nodes=nodes,
-            synced=lambda names=None: log.append(f"synced {names}"),
+            synced=lambda names=None, seconds=60: log.append(f"synced {names}"),
             query_each=lambda sql: {hosts[0]: [("labbook-u1",), ("labbook-u2",)],
                                     hosts[1]: [("labbook-u1",), ("x",)]})
 

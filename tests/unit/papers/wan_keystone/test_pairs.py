@@ -107,13 +107,19 @@ def test_clients_limit_together_where_they_share_a_core_at_the_same_time(monkeyp
                        ("check", lambda experiment: None), ("keystone_users_side_by_side", calls)):
         monkeypatch.setattr(pairs, name, made)
     monkeypatch.setattr(pairs.Crew, "of", lambda lab: crew)
-    looks = iter([(10.0, 100.0), (13.0, 110.0)] * 2)
-    monkeypatch.setattr(pairs, "machine_seconds", lambda host: next(looks))
+    looks = iter([0, 1] * 2)
+
+    def seconds(host, cores):
+        look = next(looks)
+        return 3 * look * len(cores), 10 * look * len(cores)
+
+    monkeypatch.setattr(pairs, "core_seconds", seconds)
     link = SimpleNamespace(shape=lambda: None)
-    study = StandIn(SimpleNamespace(link=lambda *sites: link), hosts=HOSTS, at_once=at_once)
+    lab = SimpleNamespace(link=lambda *sites: link, hosts=dict(zip(("c1", "c2"), crew.hosts)))
+    study = StandIn(lab, hosts=HOSTS, at_once=at_once)
     given = point(paired={"segments": [1, 2]}, scenario="create_user", concurrency=1, calling_s=3, slice_s=3)
     ceiling = study.experiment(summary=pd.DataFrame({"scenario": ["create_user"], "issued_per_s": [[100.0]]}))
     pairs.measure_pairs(study, study.experiment(given), ceiling)
     found = study.recorded[0]["arm_metrics"].values()
     assert [of_arm["client_limited"] for of_arm in found] == [limited] * 2
-    assert [of_arm["machine_busy"] for of_arm in found] == [0.3] * 2
+    assert [of_arm.get("machine_busy") for of_arm in found] == [0.3 if limited else None] * 2

@@ -14,9 +14,9 @@ from labbook.workloads.clients.cpu import (
     busy_shares,
     ceilings_in,
     client_limited,
+    core_seconds,
     cpus_together,
     limited_by_clients,
-    machine_seconds,
     server_cpu,
 )
 
@@ -46,10 +46,13 @@ def test_a_ceiling_that_cannot_be_compared_is_an_error():
             ceilings_in(ceilings)
 
 
-def test_a_machine_that_waits_for_a_disk_is_not_busy(tmp_path):
-    host = SimpleNamespace(run=lambda command: SimpleNamespace(stdout="cpu 100 20 30 400 50 0 6 4 9 9\n"))
-    assert machine_seconds(host) == (1.6, 6.1)      # guests' time, the last two, is a part of the users'
-    busy, every = machine_seconds(here_host(tmp_path, "c1"))
+def test_a_core_that_waits_for_a_disk_is_not_busy_and_others_do_not_count(tmp_path):
+    stat = "cpu 300 60 90 900 150 0 18 12 27 27\ncpu0 100 20 30 400 50 0 6 4 9 9\ncpu10 200 40 60 500 100 0 12 8 18 18\nintr 7\n"
+    host = SimpleNamespace(run=lambda command: SimpleNamespace(stdout=stat))
+    assert core_seconds(host, [0]) == (1.6, 6.1)      # guests' time, the last two, is a part of the users'
+    assert core_seconds(host, [0, 10]) == (4.8, 15.3) and core_seconds(host, []) == (0, 0)
+    assert core_seconds(host) == (4.8, 15.3)
+    busy, every = core_seconds(here_host(tmp_path, "c1"), range(os.cpu_count()))
     assert 0 < busy < every <= os.cpu_count() * time.clock_gettime(time.CLOCK_BOOTTIME) + 10
 
 

@@ -249,6 +249,8 @@ def test_another_protocol_is_not_asked(crew):
         begin_users(crew, [target(1, "mysql")], **STREAM)
     with pytest.raises(InputError, match="^call_seconds: "):
         begin_users(crew, [keystone_at(1)], **STREAM | {"call_seconds": 0})
+    with pytest.raises(InputError, match="^scenario: .*create_and_list_users"):     # its history would lack writes
+        begin_users(crew, [keystone_at(1)], **STREAM | {"scenario": "one_post"})
 
 
 def test_a_limit_interrupts_what_swallows_it():
