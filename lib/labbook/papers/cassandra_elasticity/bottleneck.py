@@ -3,15 +3,15 @@
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from labbook.workloads.clients.cpu import server_cpu
+from labbook.workloads.clients.cpu import core_seconds, server_cpu
 
 
 class Windows:
     """Looks at the ring's nodes in windows of time; `rest(seconds)` waits and looks meanwhile.
 
     windows: a dict for each rest, with donor_disk and most_disk (the share of the time in which the donor's
-    disk, and the busiest of the ring's, had a request), cores (the busy share of the machine's cores, whoever
-    used them), and nodes_cpus (CPUs' time that the nodes'
+    disk, and the busiest of the ring's, had a request), cores (the busy share of the nodes' cores, whoever used them;
+    of nodes without cores of their own, of all of the donor's machine), and nodes_cpus (CPUs' time that the nodes'
     processes used).
     """
 
@@ -23,7 +23,7 @@ class Windows:
         before = self._read(hosts)
         time.sleep(seconds)
         after = self._read(hosts)
-        took, whole, busy, cpu, *disks = (late - early for early, late in zip(before, after))
+        took, busy, whole, cpu, *disks = (late - early for early, late in zip(before, after))
         self.windows.append({"donor_disk": disks[0] / took, "most_disk": max(disks) / took, "cores": busy / whole,
                              "nodes_cpus": cpu / took})
 
@@ -36,19 +36,14 @@ class Windows:
         return found | {"shared_cores_busy": found["cores_before"] if share_cores(first) else 0.0}
 
     def _read(self, hosts) -> list[float]:
-        """Seconds of a clock, all and busy ticks of the cores, CPU seconds of the nodes, busy seconds of disks."""
+        """Seconds of a clock, busy and all seconds of the cores, CPU seconds of the nodes, busy seconds of disks."""
+        cores = set().union(*(self.lab.host(node.host.name).cores or () for node in self.ring.nodes)) or None
         with ThreadPoolExecutor(len(hosts)) as pool:
             disks = list(pool.map(lambda host: self.lab.disk(host.name).busy_s(), hosts))
-        return [time.monotonic(), *cpu_ticks(hosts[0]), server_cpu(self.ring), *disks]
+        return [time.monotonic(), *core_seconds(hosts[0], cores), server_cpu(self.ring), *disks]
 
 
 def share_cores(hosts) -> bool:
     """Whether two hosts have cores in common."""
     first, second = hosts
     return bool(set(first.cores or ()) & set(second.cores or ()))
-
-
-def cpu_ticks(host) -> tuple[int, int]:
-    """Total and busy ticks of the machine's cores since boot."""
-    ticks = [int(one) for one in host.run("head -1 /proc/stat").stdout.split()[1:9]]
-    return sum(ticks), sum(ticks) - ticks[3] - ticks[4]     # idle, and idle waiting for a disk

@@ -279,10 +279,11 @@ class CrashRun:
 
     def faults(self, name, at_s, under_way, last) -> dict:
         """Evidence of the servers at the end: others that died, and failed migrations."""
+        reached(lambda: not any(self.ceph.migrating().values()), self.point.settled_within_s)
         log, owned = self.ceph.fault_log(at_s), {}
         with suppress(SystemFailure):
             owned = self.ceph.owned()
-        whole = all(one is None or one["moved"]["right"] == one["moved"]["asked"] for one in last.values())
+        whole = not any(one["moved"]["missing"] or one["moved"]["unobtainable"] for one in last.values() if one)
         return {"others_died": sorted(set(log.crashes["daemon"]) - {name}),
                 "migrations_failed": crash_outcomes.failed_migrations(
                     self.ceph.migrating(), owned, self.moved if under_way else None, whole)}

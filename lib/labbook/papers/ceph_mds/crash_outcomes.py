@@ -144,28 +144,32 @@ def crash_metrics(evidence: dict, last: dict) -> dict:
     {client}_{word}: how many names were right, wrong, missing, unobtainable, unasked;
     {client}_{word}_dead, _living, _held: of the dead server's names, of the living servers' names, and
     of the latter those that were held; {client}_differing: attributes that differ from before;
-    {client}_outcome_{word} and outcome_{word}: 1 for the outcome, otherwise 0; not_as_before: names
-    wrong or missing for either client, also at the end. WAYS, ways_seen: their number; rank_unserved,
-    unexplained; fresh_mounted; right_again: 1 where all of `last` is right: what both clients get once
-    all servers are back (None: not asked); noticed_s, map_updated_s, active_s.
+    {client}_outcome_{word} and outcome_{word}: 1 for the outcome, otherwise 0, NaN where names were not asked and
+    nothing is worse; not_as_before: names wrong or missing for either client, also at the end. WAYS, ways_seen: their
+    number; rank_unserved, unexplained; fresh_mounted; right_again: 1 where all of `last` is right: what both clients
+    get once all servers are back, None where one could not mount (NaN as above); noticed_s, map_updated_s, active_s.
     """
     found = classify(evidence)
     marks = (*WAYS, "rank_unserved", "unexplained")
     metrics = {mark: float(found[mark]) for mark in marks}
     for client in CLIENTS:
         metrics |= {f"{client}_{name}": value for name, value in _of_client(evidence[client]).items()}
-        metrics |= {f"{client}_outcome_{word}": float(found[client] == word) for word in OUTCOMES}
+        metrics |= {f"{client}_outcome_{word}": _is(found[client], word) for word in OUTCOMES}
     looks = [together(parts) for parts in (*(evidence[client] for client in CLIENTS), *last.values())
              if parts]
     return metrics | {
-        **{f"outcome_{word}": float(found["outcome"] == word) for word in OUTCOMES},
+        **{f"outcome_{word}": _is(found["outcome"], word) for word in OUTCOMES},
         "not_as_before": float(sum(look["wrong"] + look["missing"] for look in looks)),
         "ways_seen": sum(metrics[way] for way in WAYS),
         "fresh_mounted": float(evidence["fresh"] is not None),
-        "right_again": float(all(parts is not None and outcome(together(parts)) == "right"
-                                 for parts in last.values())),
+        "right_again": _is(worse(*(outcome(parts and together(parts)) for parts in last.values())), "right"),
         **{name: math.nan if evidence[name] is None else float(evidence[name])
            for name in ("noticed_s", "map_updated_s", "active_s")}}
+
+
+def _is(found: str, word: str) -> float:
+    """Whether an outcome is this one; NaN where time was over before it was known."""
+    return math.nan if found == UNASKED else float(found == word)
 
 
 def _of_client(parts: dict | None) -> dict:

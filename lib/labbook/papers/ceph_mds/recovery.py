@@ -4,6 +4,8 @@ import math
 
 import pandas as pd
 
+from labbook.workloads.files.rows import BLOCKED_WORD
+
 ACTIVE = "active"
 STEPS = ("replay", "resolve", "reconnect", "rejoin", "clientreplay")   # before active, in order
 ORDER = ("replay", "resolve", "reconnect", "rejoin", ACTIVE)    # as the paper names them
@@ -66,7 +68,7 @@ def metrics_through(rows, killed_s: float, active_s: float, *, before_s: float =
     calls in the time before the kill.
     """
     ends = rows["started_s"] + rows["seconds"]
-    last = float(ends.max())
+    last = float(ends[rows["error"] != BLOCKED_WORD].max())     # others were waited for after the load
     until = last if math.isnan(active_s) else active_s
     first = max(float(rows["started_s"].min()), killed_s - before_s)
     spans = {"before": (first, killed_s), "during": (killed_s, until), "after": (until + settle_s, last)}
@@ -86,4 +88,4 @@ def metrics_through(rows, killed_s: float, active_s: float, *, before_s: float =
            for span in ("during", "after")},
         "longest_blocked_s": float(hit["seconds"].max()) if len(hit) else 0.0,
         "blocked_clients": int(hit[hit["seconds"] >= 1]["client"].nunique()),
-        "errors": len(late), "blocked": int((late["error"] == "blocked").sum())}
+        "errors": len(late), "blocked": int((late["error"] == BLOCKED_WORD).sum())}

@@ -14,22 +14,28 @@ class Lab:
         self.now, self.cores = 0.0, dict(zip(("node1", "node2"), cores))
 
     def host(self, name):
-        tick = [int(self.now * 40), 0, int(self.now * 20), int(self.now * 30), int(self.now * 10), 0, 0, 0]
-        return SimpleNamespace(name=name, cores=self.cores[name], run=lambda _: SimpleNamespace(
-            stdout="cpu " + " ".join(map(str, tick if self.now else [0] * 8))))
+        return SimpleNamespace(name=name, cores=self.cores[name])
 
     def disk(self, name):
         return SimpleNamespace(busy_s=lambda: self.now * {"node1": 0.9, "node2": 0.3}[name])
 
 
 @pytest.fixture
-def windows(monkeypatch):
+def asked():
+    """The cores that were looked at."""
+    return []
+
+
+@pytest.fixture
+def windows(monkeypatch, asked):
     def of(**given):
         lab = Lab(**given)
+        asked.clear()
         ring = SimpleNamespace(joined=["node1"], nodes=[
             SimpleNamespace(host=SimpleNamespace(name=name)) for name in ("node1", "node2")])
         monkeypatch.setattr(bottleneck, "server_cpu", lambda ring: lab.now * 0.5 * len(ring.joined))
-        monkeypatch.setattr(bottleneck, "cpu_ticks", lambda host: (100 * lab.now, 60 * lab.now * len(ring.joined) / 2))
+        monkeypatch.setattr(bottleneck, "core_seconds", lambda host, cores: (
+            asked.append(cores) or 0.6 * lab.now * len(ring.joined) / 2, lab.now))
         monkeypatch.setattr(bottleneck.time, "monotonic", lambda: lab.now)
         monkeypatch.setattr(bottleneck.time, "sleep", lambda seconds: setattr(lab, "now", lab.now + seconds))
         return bottleneck.Windows(lab, ring), ring
@@ -54,6 +60,8 @@ def test_cores_of_ones_own_are_not_shared(windows):
     assert look.metrics()["shared_cores_busy"] == 0
 
 
-def test_ticks_are_all_and_those_not_idle():
-    host = SimpleNamespace(run=lambda _: SimpleNamespace(stdout="cpu 40 0 20 130 10 0 0 0"))
-    assert bottleneck.cpu_ticks(host) == (200, 60)
+@pytest.mark.parametrize("cores, wanted", [(((0, 1), (1,)), {0, 1}), (((), None), None)])
+def test_other_cores_of_the_machine_do_not_count(windows, asked, cores, wanted):
+    look, _ = windows(cores=cores)
+    look.rest(10)
+    assert asked == [wanted] * 2

@@ -143,7 +143,9 @@ def test_other_deaths_and_a_migration_that_lost_names_are_faults(monkeypatch):
                            owned=lambda: {0: ["/"], 1: []}, migrating=lambda: {})
     one = run(monkeypatch, ceph)
     one.moved = "/m/d000"
-    lost = {"survivor": {"moved": counts()}, "fresh": None}
+    lost = {"survivor": {"moved": counts(missing=1)}, "fresh": None}
     found = one.faults("mds2", 1000.0, True, lost)
     assert found == {"others_died": ["mds1"], "migrations_failed": ["/m/d000"]}
     assert one.faults("mds2", 1000.0, False, lost)["migrations_failed"] == []
+    differ = {"survivor": {"moved": counts(wrong=1)}, "fresh": {"moved": counts(unasked=1)}}
+    assert one.faults("mds2", 1000.0, True, differ)["migrations_failed"] == [], "they can be read"

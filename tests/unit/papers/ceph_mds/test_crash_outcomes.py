@@ -174,6 +174,16 @@ def test_all_is_right_again_for_both_clients_or_not(last, again):
     assert found["not_as_before"] == (not again and last["fresh"] is not None)
 
 
+def test_names_for_which_there_was_no_time_are_no_evidence_against_the_servers():
+    """One had refuted that all is right."""
+    late = parts(living=counts(right=4) | {"unasked": 1})
+    found = crash_metrics(evidence(fresh=late), {"survivor": parts(), "fresh": late})
+    assert found["survivor_outcome_right"] == 1
+    assert all(math.isnan(found[name]) for name in ("outcome_right", "outcome_wrong", "fresh_outcome_right", "right_again"))
+    found = crash_metrics(evidence(fresh=late), {"survivor": parts(living=counts(missing=1)), "fresh": late})
+    assert found["right_again"] == 0
+
+
 def test_a_death_nobody_noticed_is_no_map_that_was_not_updated():
     found = classify(evidence(noticed_s=None, map_updated_s=None))
     assert not found["map_not_updated"]

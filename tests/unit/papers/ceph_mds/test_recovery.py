@@ -92,3 +92,9 @@ def test_calls_begun_long_after_are_not_blocked_by_it():
 def test_no_calls_before_are_an_error():
     with pytest.raises(ValueError, match="before the kill"):
         metrics_through(calls((0, 11, 1, True, "")), 10, 12)
+
+
+def test_a_call_that_was_waited_for_after_the_load_makes_no_rate_lower():
+    """It had: calls of 30 s had been divided by 90."""
+    found = metrics_through(calls(*steady(0, 10), *steady(14, 44), (1, 12, 90, False, "blocked")), 10, 14)
+    assert found["rate_after"] == pytest.approx(2.0) and found["blocked"] == 1
