@@ -36,7 +36,7 @@ LEAST_MS = 0.001                        # of a server's own time
 LOAD = ("op", "clients", "rows", "consistency", "requests", "value_bytes", "warmup_requests",
         "seconds_at_most")
 # Experiments with many clients.
-WITH_CEILING = ("clients", "nodes", "placed", "levels", "repair", "writes", "flush", "wiki")
+WITH_CEILING = ("clients", "nodes", "many", "stages", "placed", "levels", "repair", "writes", "flush", "wiki")
 WRITTEN = dict.fromkeys(["update", "insert"], "write")  # the operation of the ceiling for another one
 AS_SHIPPED = "as_shipped"               # durability: the store's default
 
@@ -88,9 +88,10 @@ class Layout:
         name, settings = self.system(era, store)
         return find(name).speaks(**settings)
 
-    def protocols(self, eras) -> list[str]:
-        """The protocols of the eras' stores, and the wiki's."""
-        return sorted({self.protocol(era, store) for era in eras for store in STORES} | {"http"})
+    def protocols(self, eras, versions=()) -> list[str]:
+        """The protocols of the eras' stores, of these versions of Cassandra, and the wiki's."""
+        of_versions = {find("cassandra").speaks(version=version) for version in versions}
+        return sorted({self.protocol(era, store) for era in eras for store in STORES} | of_versions | {"http"})
 
     @property
     def spindles(self) -> dict:
@@ -332,9 +333,10 @@ def new_ring(lab, point, hosts: list[str]) -> Ring:
 
 def ring_settings(point) -> dict:
     """The settings of a point's Cassandra nodes."""
-    repair = {name: value for name, value in point.params.items() if name == "read_repair"}
+    given = {name: value for name, value in point.params.items() if name == "read_repair"
+             or name == "durability" and value != AS_SHIPPED}
     return dict(version=point.version, rows=point.table_rows, replication=point.replication,
-                placement=point.placement) | repair
+                placement=point.placement) | given
 
 
 def size_of(point) -> str:

@@ -249,9 +249,10 @@ class Cloud:
         needed = {"servers": n, "cores": n * flavor.cores, "memory_mb": n * flavor.memory_mb}
         for what, quota in self.quota().items():
             if what in needed and not quota.has_room(needed[what]):
-                raise LabError(f"{n} servers of {flavor} exceed the cloud's quota of {what}: "
-                               f"{needed[what]} more, {quota.used} of {quota.limit} used",
-                               remedy="Ask for fewer or smaller servers, or have the quota raised")
+                raise errors.refused(LabError(
+                    f"{n} servers of {flavor} exceed the cloud's quota of {what}: "
+                    f"{needed[what]} more, {quota.used} of {quota.limit} used",
+                    remedy="Ask for fewer or smaller servers, or have the quota raised"))
 
     def _image_ready(self, made, name, called) -> Image:
         returned = clock.now()

@@ -49,13 +49,14 @@ def cloud_function(name: str, testbed: Testbed) -> Load:
     """
     if name not in FUNCTIONS:
         raise InputError(f"no function {name!r}", key="function", allowed=sorted(FUNCTIONS))
-    begin = time.monotonic()
+    begin, testbed.trying = time.monotonic(), False
     try:
         works, evidence, numbers = FUNCTIONS[name](testbed)
     except (SystemFailure, LabError) as error:
         if isinstance(error, LabError) and not getattr(error, "refused", False):
             raise
-        works, evidence, numbers = False, str(error).partition("\n")[0], _failed(name, testbed)
+        works, evidence = False, str(error).partition("\n")[0]
+        numbers = _failed(name, testbed) if testbed.trying else {}
     if not works:
         testbed.abandon()
     if name not in OF_THE_REPORT:
@@ -67,8 +68,16 @@ def cloud_function(name: str, testbed: Testbed) -> Load:
     return Load(rows, metrics)
 
 
+@contextmanager
+def _tried(testbed):
+    """What a function's numbers are about is in the block: what fails before or after says nothing of them."""
+    testbed.trying = True
+    yield
+    testbed.trying = False
+
+
 def _failed(name, testbed) -> dict:
-    """The numbers of a function that failed before it had them."""
+    """The numbers of a function that failed where they are decided."""
     if name == "run_all":
         return {"failed_to_run": testbed.fit}
     if name == "run_one_too_many":
@@ -145,11 +154,16 @@ def run_one_too_many(testbed):
 def _filled(testbed, number) -> tuple[int, str]:
     """(how many of so many large servers ran that one call started, and that in words); there are none then."""
     testbed.clear()
-    made = testbed.run(number, flavor=testbed.large)
-    testbed.cloud.await_running(made, testbed.seconds)
+    with _tried(testbed):
+        made = testbed.run(number, flavor=testbed.large)
+        testbed.cloud.await_running(made, testbed.seconds)
     ran = sum("running" in server.moments for server in made)
     faults = sorted({server.fault for server in made if server.fault})
-    testbed.cloud.terminate(made)
+    try:
+        testbed.cloud.terminate(made)
+    except SystemFailure as error:      # so many ran all the same
+        testbed.abandon()
+        faults.append(str(error).partition("\n")[0])
     return ran, f"{ran} of {number} ran" + "".join(f"; {one}" for one in faults)
 
 
@@ -163,16 +177,18 @@ def servers_listed(testbed):
 def each_rebooted(testbed):
     """One call for each."""
     mine, before = _before_reboot(testbed)
-    for server in mine:
-        testbed.cloud.reboot([server], hard=testbed.hard)
-    return _counted(testbed.rebooted(mine, before))
+    with _tried(testbed):
+        for server in mine:
+            testbed.cloud.reboot([server], hard=testbed.hard)
+        return _counted(testbed.rebooted(mine, before))
 
 
 def reboot_several(testbed):
     """One call for all."""
     mine, before = _before_reboot(testbed)
-    testbed.cloud.reboot(mine, hard=testbed.hard)
-    return _counted(testbed.rebooted(mine, before))
+    with _tried(testbed):
+        testbed.cloud.reboot(mine, hard=testbed.hard)
+        return _counted(testbed.rebooted(mine, before))
 
 
 def _before_reboot(testbed) -> tuple[list, list[str]]:
@@ -286,10 +302,12 @@ def installed_snapshot(testbed):
 
 def _booted(testbed, server, command, wanted):
     """Whether an image of the server boots, and has the server's files."""
-    image = testbed.cloud.snapshot(server)
+    with _tried(testbed):
+        image = testbed.cloud.snapshot(server)
     testbed.cloud.terminate([server])
-    other, = testbed.started(1, image=image)
-    found = testbed.ask(other, command, timeout=SOFTWARE_S)
+    with _tried(testbed):
+        other, = testbed.started(1, image=image)
+        found = testbed.ask(other, command, timeout=SOFTWARE_S)
     testbed.cloud.terminate([other])
     testbed.cloud.delete_image(image)
     same = found == wanted
@@ -302,7 +320,8 @@ def _volume(testbed, server, device=None):
     volume = testbed.cloud.create_volume(GB)
     try:
         before = testbed.disks(server)
-        testbed.cloud.attach(server, volume, device)
+        with _tried(testbed):
+            testbed.cloud.attach(server, volume, device)
         try:
             yield testbed.new_disk(server, before)
         finally:

@@ -28,7 +28,8 @@ class Testbed:
     servers of type `large` should run at once. `hard`: reboot by power cycle, for guests that ignore
     ACPI. `software`: a command that makes many files in the guest. `seconds`, `reboot_seconds`: how
     long a boot and a reboot may take. `standing`: servers kept for further functions; `known`: ids of
-    images that the cloud's host has cached; `begun`: ids of all servers that were started.
+    images that the cloud's host has cached; `begun`: ids of all servers that were started. `trying`: see
+    labbook.workloads.clouds.functions.
     """
 
     __test__ = False    # no test of pytest's
@@ -49,6 +50,7 @@ class Testbed:
     standing: list = field(default_factory=list)
     known: set = field(default_factory=set)
     begun: set = field(default_factory=set)
+    trying: bool = False
 
     def run(self, n: int, image=None, flavor=None) -> list:
         """Start n servers in one call, without waiting for them."""

@@ -207,7 +207,7 @@ def test_a_ceiling_serves_the_claims_whose_points_are_held_against_it():
     assert serves("writes", op="update") == [("thrift", "write", 20), ("thrift", "write", 70)]
     assert serves("writes", op="insert") == serves("writes", op="update")
     assert serves("clients", op="read", clients=1) == serves("warmth") == serves("histories") == []
-    assert len(serves("wiki")) == len(serves("nodes")) == 4
+    assert len(serves("wiki")) == len(serves("nodes")) == len(serves("many")) == len(serves("stages")) == 4
 
 
 def test_a_store_whose_clients_were_the_limit_in_one_slice_is_limited(study, monkeypatch):

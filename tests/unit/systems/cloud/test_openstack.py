@@ -144,8 +144,9 @@ def test_servers_without_room_on_a_host(cloud, there, tmp_path, listed):
 
 
 def test_a_quota_is_checked_before_anything_is_made(cloud, there, tmp_path):
-    with pytest.raises(LabError, match=r"11 servers of m1.small .* quota of servers: 11 more, 0 of 10"):
+    with pytest.raises(LabError, match=r"11 servers of m1.small .* quota of servers: 11 more, 0 of 10") as refused:
         started(cloud, tmp_path, 11)
+    assert refused.value.refused, "a result, as where the cloud itself says so"
     with pytest.raises(LabError, match=r"quota of cores: 32 more, 0 of 20"):
         started(cloud, tmp_path, 2, "huge")
     assert not there.servers and cloud.quota()["memory_mb"].limit is None
