@@ -40,23 +40,24 @@ def _index(experiment) -> dict:
     return {json.dumps(point.params): i for i, point in enumerate(experiment.places())}
 
 
-def of_points(study, experiment, points: list, metas) -> float | None:
+def of_points(study, experiment, points: list, metas) -> tuple[float | None, bool]:
     """Expected seconds of measuring points of an experiment, set-ups included, from records of its points
     (`metas`: {key: metadata or None}; also of earlier code, which hardly changes what a point takes), or
-    else from published ones. None where nothing is known."""
+    else from published ones; None where nothing is known. And whether these are of other parameters alone, so that
+    the points may take quite another time."""
     index = _index(experiment)
     recorded = [[] for _ in index]
     for point in experiment.declared():
         place = index.get(json.dumps(point.params))
         if place is not None and (meta := metas.get(point.key)):
             recorded[place].append(meta)
-    setup_s, point_s, _ = _durations(study, experiment, recorded, index)
+    setup_s, point_s, guessed = _durations(study, experiment, recorded, index)
     if point_s is None:
-        return None
+        return None, False
     places = [index.get(json.dumps(point.params)) for point in points]
     usual = statistics.fmean(point_s)
     return setup_s * len({point.block for point in points}) + sum(
-        usual if place is None else point_s[place] for place in places)
+        usual if place is None else point_s[place] for place in places), guessed
 
 
 def _durations(study, experiment, recorded, index) -> tuple[float, list | None, bool]:

@@ -7,6 +7,7 @@ where the fleet is driven from: the folder of its records; nothing is measured t
 import json
 import os
 import re
+from collections import Counter
 
 from labbook.claims.selection import is_tested
 from labbook.errors import InputError
@@ -44,6 +45,26 @@ def chosen(experiment, points: dict) -> list:
     return [point for point in every if point.key in keys]
 
 
+def with_mixed(study, experiment, points: list, todo: list) -> list:
+    """`todo`, and what several machines have measured of a repeat of which nothing is left: all but the points of the
+    machine with most. Rules compare what one machine measured, so such a repeat counts for nothing."""
+    if not _is_read(study, experiment):
+        return todo
+    begun, machines = {point.repeat for point in todo}, {}
+    for point in points:
+        if point.repeat not in begun:
+            machines.setdefault(point.repeat, {})[point] = _machine(study, experiment, point)
+    again = set(todo)
+    for of_repeat in machines.values():
+        most, _ = Counter(of_repeat.values()).most_common(1)[0]
+        again |= {point for point, machine in of_repeat.items() if machine != most}
+    return [point for point in points if point in again]
+
+
+def _is_read(study, experiment) -> bool:
+    return experiment.name in {entry["experiment"] for entry in study.claim_entries if is_tested(entry)}
+
+
 def to_hand_out(study, experiment, todo: list) -> dict:
     """What is left of an experiment, for labbook.pipeline.fleet: {read: whether a claim reads it, repeats: [{repeat,
     points: [{key, setup (a digest), setup_s, point_s (None: unknown), machine (id; None: to be measured)}]}]}.
@@ -52,7 +73,7 @@ def to_hand_out(study, experiment, todo: list) -> dict:
     one machine, so if that is gone they are measured again. What no claim reads (ceilings) has all points, since
     each machine needs its own; those with a machine need not come home.
     """
-    read = experiment.name in {entry["experiment"] for entry in study.claim_entries if is_tested(entry)}
+    read = _is_read(study, experiment)
     todo_keys = {point.key for point in todo}
     todo = todo if read else study.run.wanted(experiment)
     describe, found = _describer(study, experiment), {}
@@ -80,7 +101,7 @@ def _describer(study, experiment):
     """A function of a point: its key, its set-up, and what both take in seconds, as far as that is known."""
     known = costs.of_repeats(study, experiment)
     seconds = dict(zip((json.dumps(point.params) for point in experiment.places()), known["point_s"] or ()))
-    return lambda point: {"key": point.key, "setup": digest([point.block, sorted(point.setup.items())]),
+    return lambda point: {"key": point.key, "setup": digest([experiment.name, point.block, sorted(point.setup.items())]),
                           "setup_s": known["setup_s"], "point_s": seconds.get(json.dumps(point.params))}
 
 

@@ -36,10 +36,11 @@ class Progress:
         self._interactive = interactive()
         self._bar = self._bar_of = None     # a notebook's display, and the experiment below whose cell it is
 
-    def plan(self, experiment: str, todo: list, total: int, seconds: float | None) -> None:
-        """`seconds`: estimate for `todo` from earlier records; None if unknown."""
+    def plan(self, experiment: str, todo: list, total: int, seconds: float | None, guessed: bool = False) -> None:
+        """`seconds`: estimate for `todo` from earlier records; None if unknown. guessed: these are of points with other
+        parameters."""
         self.counts[experiment] = [total - len(todo), total]
-        self._report("plan", experiment, seconds=seconds, points=[p.label for p in todo])
+        self._report("plan", experiment, seconds=seconds, guessed=guessed, points=[p.label for p in todo])
 
     def hand_out(self, experiment: str, found: dict) -> None:
         """Report what of an experiment a fleet may measure; see labbook.study.fleet.to_hand_out."""

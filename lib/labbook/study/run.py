@@ -73,8 +73,10 @@ class Run:
             self.progress.warn(message)
         self._recorded |= {experiment.name} if any(metas.values()) else set()
         todo = [p for p in wanted if not self.is_valid(metas[p.key])]
+        if self.fleet:
+            todo = fleet.with_mixed(self.study, experiment, wanted, todo)
         self._planned |= {p.key for p in todo}
-        self.progress.plan(experiment.name, todo, len(wanted), self._seconds(experiment, todo, metas))
+        self.progress.plan(experiment.name, todo, len(wanted), *self._seconds(experiment, todo, metas))
         if self.fleet and self.plan_only:
             self.progress.hand_out(experiment.name, fleet.to_hand_out(self.study, experiment, todo))
         if self.plan_only and todo and experiment.is_paired:
@@ -83,9 +85,9 @@ class Run:
             self.time_is_up(experiment)     # who drives a fleet measures nothing, so the loop does not ask
         return [] if self.plan_only or self.fleet else todo
 
-    def _seconds(self, experiment, todo, metas) -> float | None:
-        """Estimated seconds of the remaining points; None if unknown."""
-        return costs.of_points(self.study, experiment, todo, metas) if todo else 0.0
+    def _seconds(self, experiment, todo, metas) -> tuple[float | None, bool]:
+        """Estimated seconds of the remaining points, None if unknown, and whether they are of other parameters."""
+        return costs.of_points(self.study, experiment, todo, metas) if todo else (0.0, False)
 
     def wanted(self, experiment) -> list:
         """The points of an experiment that this run is to have: the declared ones, a round's, or those of a machine
@@ -155,11 +157,11 @@ class Run:
         return len(self._messages) >= (
             EQUAL_FAILURES if experiment in self._recorded else EQUAL_FAILURES_AT_FIRST)
 
-    def failures(self, experiment) -> list[dict]:
+    def failures(self, experiment, tried: bool = False) -> list[dict]:
         """The failure records of those points of an experiment without a valid record that this run is
-        to have."""
+        to have. tried: only of those that this run tried last; another one's failure may be of earlier code."""
         records = self.study.records(experiment.name)
-        each = ((p, records.failure(p.key)) for p in self.wanted(experiment))
+        each = ((p, records.failure(p.key)) for p in self.wanted(experiment) if not tried or self.failed_now(p))
         return [f for p, f in each if f and not self.is_valid(records.meta(p.key))]
 
     def check_complete(self) -> None:
@@ -169,7 +171,7 @@ class Run:
             if self.ask:
                 self.progress.survey(survey(self.study)[0])
             raise Stopped("only the plan was requested")
-        failures = [f for e in self.study.experiments.values() for f in self.failures(e)]
+        failures = [f for e in self.study.experiments.values() for f in self.failures(e, tried=self.paused)]
         if failures:
             raise PointsFailed(_listing(failures))
         missing = sum(not self.is_valid(self.study.records(e.name).meta(p.key))

@@ -78,10 +78,11 @@ def test_points_take_what_those_of_the_same_place_and_set_up_took(make, monkeypa
     done = {one.key: record(one.block, (50.0 if one.order == 1 else 2.0) + 10 * (one.params == points[1].params))
             for one in points if one.repeat < 3}
     todo = [one for one in points if one.repeat == 3]
-    found = costs.of_points(study, speed, todo, done)
+    found, guessed = costs.of_points(study, speed, todo, done)
+    assert not guessed
     blocks = len({one.block for one in todo})
     assert abs(found - (blocks * 48 + 2 * len(todo) + 10)) < 0.2 * found
-    assert costs.of_points(study, speed, todo, {}) is None
+    assert costs.of_points(study, speed, todo, {}) == (None, False)
 
 
 def test_records_of_earlier_code_tell_what_points_take(make, measure, monkeypatch):
@@ -100,4 +101,5 @@ def test_records_of_other_parameters_tell_what_points_take(make, measure):
     found = costs.of_repeats(other, speed)
     assert set(found["done"]) == {0} and len(found["point_s"]) == len(speed.places())
     assert min(took) <= found["point_s"][0] <= max(took)
-    assert costs.of_points(other, speed, speed.points(), {}) > 0
+    seconds, guessed = costs.of_points(other, speed, speed.points(), {})
+    assert seconds > 0 and guessed

@@ -51,6 +51,19 @@ def test_a_plan_has_what_is_left_by_repeat_and_ceilings_for_every_machine(planne
     assert [(name, point.key, point.machine) for name, point in own] == [("ceilings", ceilings.points()[0].key, "rack1")]
 
 
+def test_a_whole_repeat_that_two_machines_measured_is_handed_out_again(planned):
+    """It had been left for good, and counted for no verdict."""
+    study, speed, ceilings = planned
+    odd = speed.points()[1]
+    for point in (*speed.points(), *ceilings.points()):
+        measured_on(study, point, "rack2" if point is odd else "rack1")
+    todo = fleet.with_mixed(study, speed, speed.points(), [])
+    assert todo == [odd]
+    (of_one,) = fleet.to_hand_out(study, speed, todo)["repeats"]
+    assert sorted(str(point["machine"]) for point in of_one["points"]) == ["None", *["rack1"] * 3]
+    assert fleet.with_mixed(study, ceilings, ceilings.points(), []) == [], "no claim reads them"
+
+
 def test_a_ceiling_of_earlier_code_is_of_no_machine(planned, monkeypatch):
     study, _, ceilings = planned
     point, = ceilings.points()

@@ -40,6 +40,28 @@ def test_time_that_is_up_stops_between_points(make, measure, labs, root, monkeyp
     study.complete()
 
 
+def test_a_failure_of_an_earlier_run_does_not_end_one_whose_time_is_up_before_that_point(make, monkeypatch):
+    """Its good page had been replaced by a failed one."""
+    study, speed = make()
+    failing(study, speed, {3, 4}, SystemFailure("it died"))     # and again at the end
+    study, speed = make(repeats=2)
+    assert len(speed.failures()) == 1
+    study.run.until = time.time() - 1
+    assert list(speed.remaining()) == []
+    with pytest.raises(Stopped, match="5 points left"):
+        study.complete()
+
+
+def test_a_failure_of_its_own_ends_a_run_whose_time_is_up(make):
+    study, speed = make()
+    for point in speed.remaining():
+        with study.attempt(point):
+            raise SystemFailure("it died")
+        study.run.until = time.time() - 1
+    with pytest.raises(PointsFailed, match="1 point failed"):
+        study.complete()
+
+
 def test_time_that_is_up_does_not_matter_when_nothing_remains(make, measure, monkeypatch):
     study, speed = make()
     measure(study, speed)

@@ -4,7 +4,7 @@ The driver begins the file with {event: begin, at_s, profile, plan, board and si
 labbook.pipeline.running.asking), totals (see labbook.pipeline.running.totals)}. The kernel, to which
 LABBOOK_PROGRESS names the file, appends JSON lines: {event: plan | arms | start | done | failed | paused |
 complete | note | warning | survey | hand_out, text, experiment, point, done, total, seconds, set_up_s, message,
-found, hand_out}.
+found, hand_out, guessed}.
 """
 
 import json
@@ -143,7 +143,7 @@ class RunState:
     def _seconds_left_of(self, name: str, one: dict) -> float | None:
         points, before = max((one.get("total") or 0) - (one.get("done") or 0), 0), one.get("seconds_before")
         tried, seconds = self._tried.get(name, (0, 0.0))
-        if not points or (before is not None and tried < FEW):
+        if not points or (before is not None and tried < (1 if one.get("guessed") else FEW)):
             return (before or 0.0) * points
         if not tried:
             tried, seconds = map(sum, zip(*self._tried.values())) if self._tried else (0, 0.0)

@@ -57,9 +57,9 @@ class Job:
                                           for one in self.points))
 
 
-def seconds(points) -> float:
-    """Expected seconds of measuring points, a set-up for each block."""
-    setups = {point.setup: point.setup_s for point in points}
+def seconds(points, up: str | None = None) -> float:
+    """Expected seconds of measuring points, a set-up for each block but the one that is `up`."""
+    setups = {point.setup: point.setup_s for point in points if point.setup != up}
     return sum(point.point_s for point in points) + sum(setups.values())
 
 
@@ -76,12 +76,17 @@ class Machine:
     aside: str | None = None        # why it gets no more jobs
     job: Job | None = None
     own_left: tuple = ()            # of its job: points that it measures for itself first
+    up: str | None = None           # of its job: the set-up of the point whose record came last
     since: float = 0.0
     last: float = 0.0
     in_a_row: int = 0
     own: dict = field(default_factory=dict)
     done: int = 0                   # points
     busy_s: float = 0.0
+
+    def seconds(self) -> float:
+        """Expected of what is left of its job, and of what it measures for itself first."""
+        return seconds(self.job.left(self.id), self.up) + seconds(self.own_left, self.up)
 
     def fits(self, study: str) -> bool:
         return self.studies is None or study in self.studies
@@ -132,7 +137,7 @@ class Scheduler:
         if job is None:
             return None
         self.waiting = [other for other in self.waiting if other is not job]
-        machine.job, machine.since, machine.last = job, now, now
+        machine.job, machine.since, machine.last, machine.up = job, now, now, None
         measured = machine.own.get(job.study, frozenset())
         machine.own_left = tuple(point for point in self._own.get(job.study, ()) if point.key not in measured)
         return job
@@ -192,7 +197,7 @@ class Scheduler:
         machine, wanted = self.machines[name], self.wants(name, study, experiment, key)
         is_own = self._is_own(study, key)
         if is_own or wanted:
-            machine.last = max(machine.last, now)
+            machine.last, machine.up = max(machine.last, now), self._setup(machine, study, key)
         if is_own:
             machine.own[study] = machine.own.get(study, frozenset()) | {key}
             machine.own_left = tuple(point for point in machine.own_left if point.key != key)
@@ -200,6 +205,10 @@ class Scheduler:
             machine.done += key in {point.key for point in machine.job.left(machine.id)}
             machine.job = machine.job.without(key, machine.id)
         return wanted
+
+    def _setup(self, machine, study, key) -> str | None:
+        points = [*self._own.get(study, ()), *(machine.job.points if machine.job else ())]
+        return next((point.setup for point in points if point.key == key), None)
 
     def _is_own(self, study, key) -> bool:
         return any(point.key == key for point in self._own.get(study, ()))

@@ -75,7 +75,7 @@ def _copied(of):
 
 
 def _seconds(machine, speeds) -> float:
-    return (machine.job.seconds(machine.id) + scheduler.seconds(machine.own_left)) / _speed(machine, speeds)
+    return machine.seconds() / _speed(machine, speeds)
 
 
 def _speed(machine, speeds) -> float:

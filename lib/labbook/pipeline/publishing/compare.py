@@ -60,8 +60,8 @@ class Pair:
 def load(name: str, studies) -> dict[str, dict[str, dict]]:
     """{study: {claim's id: verdict}} of one side; InputError for what does not exist.
 
-    `quick` is the last run of this checkout, whatever its profile, and no page of published sets; `published` the set with the most
-    points; `published:MACHINE` that of a machine (see data/published); a path: a claims.json, or a
+    `quick` is the last run of this checkout, whatever its profile, and no page of published sets; `published` the set
+    that pages show first; `published:MACHINE` that of a machine (see data/published); a path: a claims.json, or a
     folder of claims.json or STUDY.json files, such as another checkout's build/claims or
     data/published; of several files of a study the one in which most claims are measured.
     """

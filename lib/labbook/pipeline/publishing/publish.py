@@ -99,9 +99,9 @@ def export(study, profile: str = "full", values: dict | None = None, replace=(),
             table["rows"] or not tables[name]["rows"] and machine == main)}
         if not chosen:
             continue
+        earlier = {*kept, *(_grown(study.name, machine, known) if add else ())}
         run = {"profile": profile, "machine": kinds[machine],
-               "parameters": _with_kept(study.name, machine, values, {
-                   *kept, *(_grown(study.name, machine, known) if add else ())}),
+               "parameters": _with_kept(study.name, machine, values or {}, earlier, chosen, report),
                "experiments": kept | {
                    name: {"points": len({row["point"] for row in table["rows"]}), "parameters": table["parameters"]}
                    for name, table in chosen.items()}}
@@ -140,14 +140,23 @@ def _grown(study: str, machine: str, known) -> list[str]:
     return [name for name, about in there.items() if about["points"] and (known is None or name in known)]
 
 
-def _with_kept(study: str, machine: str, values: dict | None, kept) -> dict:
-    """The notebook's parameters, of the experiments that are kept those that they were published with."""
+def _with_kept(study: str, machine: str, values: dict, earlier, chosen, report) -> dict:
+    """The notebook's parameters, where experiments of `earlier` sets stay those that they were published with. So are
+    those that experiments share, since the page shows them beside what was measured with them; `report` is given a
+    line for each that the run had otherwise. `chosen`: the experiments that are written."""
     from labbook.study.parameters.adding import groups_of
     from labbook.study.publication import published
 
-    earlier = published.read_run(study, machine).get("parameters", {}) if kept else {}
-    groups = groups_of(study, kept)
-    return (values or {}) | {name: group for name, group in earlier.items() if name in groups}
+    if not earlier:
+        return values
+    before = published.read_run(study, machine).get("parameters", {})
+    own, theirs = (groups_of(study, names) for names in (set(chosen) - earlier, earlier))
+    shared = {name: value for name, value in before.items() if name in values and name not in own | theirs}
+    for name, value in shared.items():
+        if value != values[name]:
+            report(f"{name}: stays as published, {value}, since published points were measured so; "
+                   f"the run had {values[name]}")
+    return values | shared | {name: value for name, value in before.items() if name in theirs}
 
 
 def _write(study, machine: str, run: dict, tables: dict, kept, why: str) -> list:

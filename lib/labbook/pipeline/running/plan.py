@@ -16,6 +16,7 @@ from labbook.pipeline.running import asking, root_actions, run, totals
 from labbook.pipeline.setup import doctor, own_clouds, own_hosts
 
 MEASURED, OF_LAB_YML = "from points measured before", "from the study's lab.yml"
+OF_OTHERS = "from points measured before with other parameters"
 FURTHER = 1.5       # times what the next points take: from there on a run is said to measure further repeats
 
 
@@ -154,13 +155,14 @@ def _time(study, story: RunState, profile) -> tuple[float | None, str]:
         return 0.0, "nothing is left to measure"
     known = {name: story.experiments[name].get("seconds") for name in left}
     known = {name: seconds for name, seconds in known.items() if seconds is not None}
+    measured = OF_OTHERS if any(story.experiments[name].get("guessed") for name in known) else MEASURED
     if len(known) == len(left):
-        return sum(known.values()), MEASURED
+        return sum(known.values()), measured
     point_s = totals.point_s(study, profile, story.total)
     if point_s is None:
         return None, ""
     guessed = point_s * sum(count for name, count in left.items() if name not in known)
-    return sum(known.values()) + guessed, f"{MEASURED} and {OF_LAB_YML}" if known else OF_LAB_YML
+    return sum(known.values()) + guessed, f"{measured} and {OF_LAB_YML}" if known else OF_LAB_YML
 
 
 def _size(count) -> str:

@@ -212,8 +212,12 @@ def not_started(study, busy: pages.Busy) -> str:
 def run_one(study, chosen, options, interrupts, partial, execute=None, bar=None) -> str:
     """Execute one notebook and store its page; the state in which it ended. execute: in the place of _execute."""
     started, moment = time.monotonic(), datetime.datetime.now().astimezone()
-    parts = keys.parts(study, chosen)   # before the run: a later edit makes the page out of date
     bar, asks = bar or Bar(study), asking.question(study, options)
+    try:
+        parts = keys.parts(study, chosen)   # before the run: a later edit makes the page out of date
+    except InputError as error:     # in a file that was changed after the command began; the other studies go on
+        bar.end(f"not started: {error}")
+        return pages.REFUSED
     try:
         outcome, story, points, board, lab_time = (execute or _execute)(
             study, chosen, options, asks, interrupts, partial, bar)

@@ -201,6 +201,15 @@ def test_what_a_job_has_measured_is_taken_from_the_time_left_once():
     assert simulate(of, now=135.0).seconds == pytest.approx(5)
 
 
+def test_a_set_up_that_is_done_is_taken_from_the_time_left():
+    points = tuple(Point(f"p{i}", "one block", 100.0, 10.0) for i in range(5))
+    of = scheduler([Job("s", "e", 1, points)], "a")
+    of.next("a", 0.0)
+    assert simulate(of, now=0.0).seconds == pytest.approx(150)
+    of.came("a", "s", "e", "p0", 110.0)
+    assert simulate(of, now=115.0).seconds == pytest.approx(35)
+
+
 def test_a_ceiling_that_is_measured_is_taken_from_the_time_left_once():
     ceiling = Point("ceiling", "c", 0.0, 30.0)
     of = scheduler([job(points=1, setup_s=0)], "a", own={"s": [("ceilings", ceiling)]})

@@ -71,8 +71,10 @@ def test_a_point_that_was_measured_again_gets_a_repeat_of_its_own(full, measure,
 def test_an_experiment_to_which_repeats_are_added_keeps_its_parameters(full):
     """A run of one kernel more had left the page without the others."""
     publish.export(full[0], values={"speed": {"clients": [2, 70]}, "seconds": 1})
-    publish.export(full[0], values={"speed": {"clients": [2]}, "seconds": 2}, add=True)
-    assert published.read_run("demo", HERE)["parameters"] == {"speed": {"clients": [2, 70]}, "seconds": 2}
+    messages = []
+    publish.export(full[0], values={"speed": {"clients": [2]}, "seconds": 2, "new": 3}, report=messages.append, add=True)
+    assert published.read_run("demo", HERE)["parameters"] == {"speed": {"clients": [2, 70]}, "seconds": 1, "new": 3}
+    assert "seconds: stays as published, 1, since published points were measured so; the run had 2" in messages
 
 
 def test_repeats_of_other_code_are_not_added(full, make, monkeypatch):

@@ -32,6 +32,7 @@ def missing(monkeypatch):
 
 @pytest.mark.parametrize("seconds, expected", [
     (None, "about 2 min, from the study's lab.yml"),
+    ("90, guessed=True", "about 1 min 30 s, from points measured before with other parameters"),
     (90, "about 1 min 30 s, from points measured before")])
 def test_a_plan_lists_points_time_needs_and_what_root_does(book, capsys, monkeypatch, seconds, expected):
     monkeypatch.setattr(asking, "PAGE_ROUNDS", 0)

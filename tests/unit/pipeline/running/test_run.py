@@ -153,6 +153,17 @@ def test_wrong_input_is_the_code_only_where_all_were_refused(book, cells, code):
     assert plan.plan([], run.Options()) == code and run.run([], run.Options()) == code
 
 
+def test_a_notebook_that_is_saved_broken_while_another_runs_keeps_nothing_else_back(book, capsys):
+    """The command had ended with the code of wrong input, and what came after was not run."""
+    for study in "abc":
+        book.write(f"data/papers/{study}/lab.yml", "sites: [x]\nhosts: {db: {site: x, role: db}}\n")
+        book.study(study, STOPS_A_PLAN, book.complete)
+    book.study("a", STOPS_A_PLAN, f"open({str(book.root / 'notebooks/b.ipynb')!r}, 'w').write('{{')", book.complete)
+    assert run.run([], run.Options()) == 1
+    assert [pages.note(study).get("state") for study in "abc"] == ["ok", None, "ok"]
+    assert "b: not started: " in capsys.readouterr().err
+
+
 def test_unknown_studies_and_environments_are_named_with_what_is_there(book):
     book.study("cms", book.complete)
     with pytest.raises(InputError, match="did you mean 'cms'"):

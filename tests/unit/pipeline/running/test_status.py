@@ -238,6 +238,16 @@ def test_what_a_plan_found_is_known_before_the_first_point(book):
     assert story.seconds_left() == 12
 
 
+def test_one_point_corrects_an_estimate_from_points_of_other_parameters(book):
+    """A run of points of 10 minutes had shown two minutes until its fifth."""
+    plan = {"event": "plan", "experiment": "x", "done": 0, "total": 4, "seconds": 12.0, "guessed": True}
+    first = {"event": "done", "experiment": "x", "done": 1, "total": 4, "seconds": 600}
+    begin = {"event": "begin", "at_s": time.time()}
+    assert run_state(book, begin, plan).seconds_left() == 12
+    assert run_state(book, begin, plan, first).seconds_left() == 1800
+    assert run_state(book, begin, plan | {"guessed": False}, first).seconds_left() == 9
+
+
 def test_a_page_that_is_out_of_date_says_why(book):
     for study in "ab":
         book.study(study, "1")
