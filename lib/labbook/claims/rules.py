@@ -145,8 +145,9 @@ def _unmet_need(claim, rows) -> tuple[str, str] | None:
         low, high = bounds(need, "at_least", "at_most")
         if not (everywhere := _values(rows, metric)):
             return NOT_RUN, f"the claim needs {metric}, which was not measured"
-        for arm in wanted_arms(claim):
-            value = median(_values([row for row in rows if has(row, arm)], metric) or everywhere)
+        of_arms = (_values([row for row in rows if has(row, arm)], metric) for arm in wanted_arms(claim))
+        for values in [found for found in of_arms if found] or [everywhere]:    # an arm without is as the others are
+            value = median(values)
             if not low <= value <= high:
                 return NOT_TESTABLE, (f"{need['otherwise']} ({metric} is {value:.3g}; the claim needs "
                                       f"{_wanted(low, high)})")

@@ -187,3 +187,16 @@ def test_a_need_that_no_point_of_an_arm_has_is_that_of_all_points():
 def test_of_two_that_fall_the_one_that_falls_faster_grows_slower(of, than, verdict):
     data = rows(lambda system, clients, repeat: 1000 + (of if system == "a" else than) * clients)
     assert judged({"name": "grows_slower", "along": "clients"} | AB, data).verdict == verdict
+
+
+def test_a_need_that_one_arm_alone_can_meet_is_not_judged_by_points_of_neither():
+    """Of clusters of one server and of two, those of one say whether it was full, with as many clients."""
+    points = [dict(mds=mds, clients=clients, repeat=repeat, n=5, errors=0, mean_ms=10.0 * mds,
+                   **({"full": clients / 8} if mds == 1 else {}))
+              for repeat in range(1, 7) for mds in (1, 2) for clients in (1, 2, 8)]
+    claim = {"id": "c", "metric": "mean_ms", "rule": {
+        "name": "greater", "of": {"mds": 2}, "than": {"mds": 1}, "where": {"clients": 8}},
+        "needs": [{"metric": "full", "at_least": 0.9, "otherwise": "the server was not full"}]}
+    assert decide(claim, points, ("mds", "clients")).verdict == REPLICATED
+    few = decide(claim | {"rule": claim["rule"] | {"where": {"clients": 2}}}, points, ("mds", "clients"))
+    assert few.verdict == NOT_TESTABLE and "the server was not full (full is 0.25" in few.reason
