@@ -37,8 +37,9 @@ FROM_NETWORK = "/mnt"   # where a server has its volume
 class Experiments:
     """Measures the points of the study's experiments; each method takes one Experiment.
 
-    own: names of the user's clouds among the releases. programs: {benchmark: command} of benchmarks
-    that the user has built, which replace this book's. InputError for an unknown release.
+    own: names of the user's clouds among the releases. logs_in_to_own: whether the client's host has a way to their
+    servers. programs: {benchmark: command} of benchmarks that the user has built, which replace this book's. InputError
+    for an unknown release.
     """
 
     def __init__(self, study, releases):
@@ -46,6 +47,7 @@ class Experiments:
         self.description = LabDescription.load(study.folder / "lab.yml")
         environment = Environment.load(paths.checkout() / study.environment)
         self.own = {cloud.name for cloud in environment.clouds} & {*releases, "newer"}
+        self.logs_in_to_own = environment.provider == "ssh"    # a host on this machine reaches its lab alone
         self.programs = environment.programs
         self.platforms = Platforms(self.description)
         for release in set(releases) - self.own:

@@ -15,6 +15,7 @@ from labbook.workloads.machines.bonnie_disk import TIMES_MEMORY
 
 DISK_SHARE = 0.95       # of a platform's disk, which a file system and the platform's own files leave
 OF_KERNELS = ("shapes", "applications")
+WITHOUT_LOGIN = ("images", "vm_types", "quota", "upload_image", "delete_image", "create_volume", "delete_volume")
 FLAVORS = [one.name for one in PAPER_FLAVORS]
 CACHE_MODES = OpenStack.SETTINGS["cache_mode"]["enum"]
 
@@ -40,6 +41,7 @@ def check(experiments, releases: list, cache_mode: str, starts: str, groups: dic
     if groups["disk"]["files"] < 0:
         raise InputError(f"{groups['disk']['files']} is less than 0", key="disk.files",
                          allowed="0 or more, in units of 1024 files")
+    _check_way(experiments, groups)
     _check_file(experiments.description, groups["disk"])
     if not experiments.own:
         _check_room(experiments.description, groups["boot"])
@@ -55,6 +57,21 @@ def check(experiments, releases: list, cache_mode: str, starts: str, groups: dic
         if ranks % max(cores):
             raise InputError(f"{ranks} ranks do not fill servers of {max(cores)} cores", key=f"{group}.ranks",
                              allowed=f"a multiple of {max(cores)}")
+
+
+def _check_way(experiments, groups) -> None:
+    """InputError where servers of the user's clouds are to be logged in to from a host that has no way there."""
+    if not experiments.own or experiments.logs_in_to_own:
+        return
+    without = {"functions": set(groups["functions"]["function"]) <= {*WITHOUT_LOGIN},
+               "boot": groups["boot"]["until"] == "running", "caching": True, "swapping": True}   # of the lab's own cloud
+    for name, group in groups.items():
+        if group["repeats"] and not without.get(name):
+            raise InputError(
+                f"{name} logs in to servers of {', '.join(sorted(experiments.own))} from the client's host, and a host on "
+                "this machine has no way out of its lab", file=experiments.study.environment, key="provider",
+                allowed=f"ssh, with hosts of your own; or {name}.repeats 0"
+                + f", or the functions {', '.join(WITHOUT_LOGIN)}" * (name == "functions"))
 
 
 def _check_file(description, disk) -> None:

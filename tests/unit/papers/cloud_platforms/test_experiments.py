@@ -232,3 +232,25 @@ def test_facts_are_each_named_once_by_release():
                       "compute_machines": [1.0, 2.0, 2.0]}), pd.DataFrame()])
     assert (seen.get("platform"), seen.get("platform", "newer"), seen.machines) == ("A; B", "B", 2)
     assert seen.get("mpi") == "not measured"
+
+
+def without_login():
+    """The notebook's groups, of which only functions and boots are measured that need no login."""
+    found = {name: group | {"repeats": 0} for name, group in deepcopy(GROUPS).items()}
+    found["functions"] |= {"repeats": 6, "function": ["quota", "create_volume"]}
+    found["boot"] |= {"repeats": 6, "until": "running"}
+    return found
+
+
+@pytest.mark.parametrize("group, entries", [
+    ("functions", {"function": ["quota", "run_one"]}), ("boot", {"until": "ssh"}), ("shapes", {"repeats": 6})])
+def test_servers_of_a_users_cloud_are_not_logged_in_to_from_a_lab_on_this_machine(measure, group, entries):
+    """None could be reached, and each function counted as one that the cloud fails at."""
+    groups = without_login()
+    measure.own, measure.logs_in_to_own = {"newer"}, False
+    parameters.check(measure, ["older", "newer"], "none", "one", groups)
+    groups[group] |= entries
+    with pytest.raises(InputError, match=rf"provider: {group} logs in to servers of newer .*{group}.repeats 0"):
+        parameters.check(measure, ["older", "newer"], "none", "one", groups)
+    measure.logs_in_to_own = True
+    parameters.check(measure, ["older", "newer"], "none", "one", groups)
