@@ -126,8 +126,8 @@ def by_sight(seen, claimed, rate, reason, tries="repeats", in_repeat=1) -> Outco
     if share.high <= rate:
         return Outcome(verdict, f"{reason}; what occurs in a share {rate:g} {unit} or more would have been "
                        "seen", share, unit)
-    needed = tries_needed(rate)
-    most = {"verdict": verdict, "level": min(LEVEL, coverage(n, 0))} if coverage(n, 0) >= LEAST_TENDENCY else None
+    needed, level = tries_needed(rate), 1 - (1 - rate)**n
+    most = {"verdict": verdict, "level": min(LEVEL, level)} if level >= LEAST_TENDENCY else None
     return Outcome(OPEN, f"{reason}, which may occur in a share of up to {share.high:.2g} {unit}; a verdict "
                    f"needs {needed} {tries} for a share of {rate:g}", share, unit, most,
                    next((look for look in LOOKS if look * in_repeat >= needed), None))

@@ -232,7 +232,10 @@ def _decide_all(rule, compared):
     reason = (f"{sum(outside)} of {len(worst)} repeats had a point that is not {wanted}" if any(outside)
               else f"{subject} in {repeats(len(worst))} is {wanted}")
     found = by_sight(tries, False, rule.get("rate", RATE), reason, *_tries(rule, tries, worst))
-    return replace(found, interval=median_interval(worst.values()), unit=unit)
+    middle = median_interval(worst.values())
+    if any(tries) and low <= middle.value <= high:      # how often, since the median is of those within
+        return replace(found, interval=replace(found.interval, n=len(worst)))
+    return replace(found, interval=middle, unit=unit)
 
 
 def _decide_some(rule, compared):

@@ -9,7 +9,7 @@ import pandas as pd
 from labbook.checks import load_yaml
 from labbook.claims.decisions import NEAR_1, ratio_text
 from labbook.claims.statistics import Interval, median_interval, ratio
-from labbook.figures.repeats import client_limited, of, run_words
+from labbook.figures.repeats import client_limited, of, of_those_made, run_words
 
 _names = {}
 NOT_MEASURED_TEXT = "not measured"
@@ -75,7 +75,7 @@ def between(low: float, high: float, unit: str = "") -> str:
 def measured(summary: pd.DataFrame, metric: str, unit: str, **where) -> str:
     """Median and interval over the repeats at one setting: `0.452 ms (0.441 to 0.470)`."""
     values = _values(summary, metric, where)
-    return (_words(median_interval(values.values()), unit, _run(summary, where)) if values else
+    return (_words(median_interval(values.values()), unit, _run(summary, where), _made(summary, where)) if values else
             _why_none(summary, metric, where))
 
 
@@ -85,14 +85,15 @@ def times(summary: pd.DataFrame, metric: str, of: dict, than: dict, **where) -> 
     paired = {repeat: value for repeat, value in one.items() if other.get(repeat)}      # a value of 0 has no ratio
     if not paired:
         return _why_none(summary, metric, {**where, **of}, {**where, **than})
-    return _words(ratio(paired, other), "times", _run(summary, {**where, **of}))
+    return _words(ratio(paired, other), "times", _run(summary, {**where, **of}), _made(summary, {**where, **of}))
 
 
 def percent_saved(summary: pd.DataFrame, metric: str, of: dict, than: dict, **where) -> str:
     """What the arm `than` saves of the metric of `of`, paired by repeat: `3.10 % (2.05 to 4.40)`."""
     one, other = (_values(summary, metric, {**where, **arm}) for arm in (of, than))
     found = [100 * (1 - other[repeat] / one[repeat]) for repeat in one.keys() & other.keys() if one[repeat]]
-    return _words(median_interval(found), "%", _run(summary, {**where, **of})) if found else _why_none(
+    run, count = _run(summary, {**where, **of}), _made(summary, {**where, **of})
+    return _words(median_interval(found), "%", run, count) if found else _why_none(
         summary, metric, {**where, **of}, {**where, **than})
 
 
@@ -108,8 +109,12 @@ def _values(summary, metric, where) -> dict:
 def _why_none(summary, metric, *settings) -> str:
     """Why a metric has no number at these settings, of which each was measured or not."""
     points = [of(summary, **where) for where in settings]
-    limited = all(map(len, points)) and any(client_limited(each, metric).any() for each in points)
-    return LIMITED_TEXT if limited else NOT_MEASURED_TEXT
+    if not all(map(len, points)) or metric not in summary:
+        return NOT_MEASURED_TEXT
+    if any(client_limited(each, metric).any() for each in points):
+        return LIMITED_TEXT
+    counts = [each["repeat"].nunique() for each in points if each[metric].isna().all()]
+    return f"not known (no value in {plural(max(counts), 'repeat')})" if counts else NOT_MEASURED_TEXT
 
 
 def _run(summary, where) -> str:
@@ -117,7 +122,13 @@ def _run(summary, where) -> str:
     return run_words(of(summary, **where)).lower()
 
 
-def _words(found: Interval, unit: str, run: str) -> str:
+def _made(summary, where) -> int:
+    """How many repeats of a setting were made, also those without the metric."""
+    return of(summary, **where)["repeat"].nunique()
+
+
+def _words(found: Interval, unit: str, run: str, repeats: int) -> str:
     head = f"{number(found.value, unit)} {unit}".rstrip()
     ends = "" if found.n == 1 else f"{number(found.low, unit)} to {number(found.high, unit)}"
-    return f"{head} ({', '.join(filter(None, (ends, run)))})" if ends or run else head
+    notes = ", ".join(filter(None, (ends, of_those_made(found.n, repeats), run)))
+    return f"{head} ({notes})" if notes else head

@@ -25,6 +25,18 @@ def over_repeats(summary: pd.DataFrame, by: list[str], metric: str) -> pd.DataFr
     return pd.DataFrame(rows, columns=[*by, "n", "median", "low", "high", "level", "limited"])
 
 
+def made(summary: pd.DataFrame, by: list[str]) -> dict[tuple, int]:
+    """{setting: how many repeats were made}, also those without a metric; {} of what was left out."""
+    if not len(summary) or not {"repeat", *by} <= set(summary):
+        return {}
+    return {setting: group["repeat"].nunique() for setting, group in summary.groupby(by)}
+
+
+def of_those_made(n: int, repeats: int | None) -> str:
+    """What is said of a number from fewer repeats than were made; "" of one from all."""
+    return f"in {n} of {repeats} repeats" if repeats and n < repeats else ""
+
+
 def of(summary: pd.DataFrame, **chosen) -> pd.DataFrame:
     """The points with these values of parameters. An empty summary, of what was left out, may lack the columns."""
     for parameter, value in chosen.items() if len(summary) else ():

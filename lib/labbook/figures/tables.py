@@ -13,8 +13,8 @@ from labbook.claims import claims
 from labbook.claims.decisions import DECIDED, OPEN
 from labbook.claims.rules import numbers
 from labbook.errors import InputError
-from labbook.figures.numbers import between, in_order, name, number, times
-from labbook.figures.repeats import over_repeats, says_run, with_metric
+from labbook.figures.numbers import between, in_order, name, number, plural, times
+from labbook.figures.repeats import made, of_those_made, over_repeats, says_run, with_metric
 from labbook.lab.quantities import size_text
 
 LONG = 10       # rows: more than a screen, with their intervals
@@ -178,12 +178,8 @@ def paper_vs_measured(printed: pd.DataFrame, summary: pd.DataFrame, *, by: dict[
     parameters, cells = list(by), {}
     for row in printed.to_dict("records"):
         cells.setdefault(_setting(row, parameters), {})[row[arm], "paper"] = _printed(row, metric)
-    known = {arm, *parameters} <= set(summary)
-    found = with_metric(summary, metric) if known else summary.iloc[:0]
-    for point in over_repeats(found, [arm, *parameters], metric).itertuples() if len(found) else ():
-        spread = f" ({between(point.low, point.high)})" if point.n > 1 else ""
-        cells.setdefault(_setting(point._asdict(), parameters), {})[getattr(point, arm), "here"] = (
-            number(point.median) + spread)
+    for (value, *setting), cell in _medians(summary, [arm, *parameters], metric).items():
+        cells.setdefault(tuple(setting), {})[value, "here"] = cell
     arms = in_order({value for of in cells.values() for value, _ in of}, arm)
     columns = [(value, where) for value in arms for where in ("paper", "here")]
     head = (*by.values(), *(f"{name(value, arm)}, {where}, {unit}" for value, where in columns))
@@ -192,6 +188,18 @@ def paper_vs_measured(printed: pd.DataFrame, summary: pd.DataFrame, *, by: dict[
          *(cells[setting].get(column, "") for column in columns))
         for setting in in_order_of(cells, parameters)), label=label,
         caption="Paper: as printed. Here: median of the repeats and its interval. Empty: no such setting.")
+
+
+def _medians(summary, parameters: list[str], metric: str) -> dict[tuple, str]:
+    """{setting: the cell of its median}; a setting whose repeats all lack the metric says so."""
+    known = {*parameters, metric} <= set(summary)
+    of_settings = made(summary, parameters) if known else {}
+    cells = {setting: f"no value in {plural(count, 'repeat')}" for setting, count in of_settings.items()}
+    found = with_metric(summary, metric) if known else summary.iloc[:0]
+    for point in over_repeats(found, parameters, metric).itertuples() if len(found) else ():
+        setting = tuple(getattr(point, parameter) for parameter in parameters)
+        cells[setting] = _median_cell(point, of_settings.get(setting))
+    return cells
 
 
 def _setting(row, parameters) -> tuple:
@@ -221,7 +229,7 @@ def median_table(summary: pd.DataFrame, *, by: dict[str, str], metrics: dict[str
         rows = with_metric(summary, metric) if set(parameters) <= set(summary) else summary.iloc[:0]
         for point in over_repeats(rows, parameters, metric).itertuples() if len(rows) else ():
             setting = tuple(getattr(point, parameter) for parameter in parameters)
-            found.setdefault(setting, {})[metric] = _median_cell(point)
+            found.setdefault(setting, {})[metric] = _median_cell(point, made(summary, parameters).get(setting))
     head = (*by.values(), *metrics.values())
     if not found:
         return not_measured(head, label)
@@ -231,8 +239,11 @@ def median_table(summary: pd.DataFrame, *, by: dict[str, str], metrics: dict[str
     return Table(head, body, caption=caption, label=label)
 
 
-def _median_cell(point) -> str:
-    return number(point.median) + (f" ({between(point.low, point.high)})" if point.n > 1 else "")
+def _median_cell(point, repeats: int | None = None) -> str:
+    """repeats: how many were made, of which some may lack the metric."""
+    ends = between(point.low, point.high) if point.n > 1 else ""
+    notes = ", ".join(filter(None, (ends, of_those_made(point.n, repeats), "limited by the clients" * bool(point.limited))))
+    return number(point.median) + (f" ({notes})" if notes else "")
 
 
 ALL = "all"

@@ -38,8 +38,16 @@ def test_a_number_of_a_metric_with_a_mark_of_its_own_goes_by_that():
         "not known (the clients were the limit in some repeats)")
 
 
+def test_a_number_says_of_how_many_repeats_it_is_where_others_have_none():
+    """Of six boots of eight servers one had succeeded, and its time stood for all."""
+    frame = pd.DataFrame({"store": ["a"] * 3 + ["b"] * 3, "repeat": [1, 2, 3] * 2, "boot_s": [8.0, None, None] + [None] * 3})
+    assert figures.measured(frame, "boot_s", "s", store="a") == "8.00 s (in 1 of 3 repeats)"
+    assert figures.measured(frame, "boot_s", "s", store="b") == "not known (no value in 3 repeats)"
+    assert figures.measured(frame, "boot_s", "s", store="c") == "not measured"
+
+
 def test_a_value_of_0_has_no_ratio_and_ends_no_page():
     frame = pd.DataFrame({"store": ["a", "b"] * 2, "repeat": [1, 1, 2, 2], "mean_ms": [0.0, 0.0, 4.0, 2.0]})
-    assert figures.times(frame, "mean_ms", {"store": "a"}, {"store": "b"}) == "2.00 times"
-    assert figures.percent_saved(frame, "mean_ms", {"store": "a"}, {"store": "b"}) == "50.0 %"
+    assert figures.times(frame, "mean_ms", {"store": "a"}, {"store": "b"}) == "2.00 times (in 1 of 2 repeats)"
+    assert figures.percent_saved(frame, "mean_ms", {"store": "a"}, {"store": "b"}) == "50.0 % (in 1 of 2 repeats)"
     assert figures.times(frame.assign(mean_ms=0.0), "mean_ms", {"store": "a"}, {"store": "b"}) == "not measured"

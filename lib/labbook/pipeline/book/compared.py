@@ -11,6 +11,7 @@ from labbook.pipeline.book import markup
 from labbook.pipeline.book.markup import escape, raw, table
 
 FOLDER, ROWS = "benchmarks", "rows.yml"
+OF_ASKED = " of what was asked"
 HEADS = ("what is measured", "labbook", "the other side", "times as good")
 WIDTH, LABELS, LINE, MARGIN = 760, 390, 22, 12
 LEAST_WIDTH = 700       # px on a page, with letters of 11 px; a narrower page scrolls
@@ -116,7 +117,7 @@ def _row(row: Row) -> str:
                 "</td></tr>")
     side = _code(row.against)
     texts = (what, _number(row.labbook, row.unit), f"{_number(row.other, row.unit)} ({side})",
-             f"{_short(row.ratio)} ({_short(row.low)} to {_short(row.high)})")
+             f"{_short(row.ratio)} ({_short(row.low)} to {_short(row.high)})" + OF_ASKED * (row.better == "equal"))
     return markup.row(HEADS, texts)
 
 
