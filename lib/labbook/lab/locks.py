@@ -8,7 +8,7 @@ the user can enter: see ownership.py. Standard library only.
 import fcntl
 import os
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 FOLDER = Path("/run/labbook/.locks")
@@ -29,8 +29,9 @@ def alone(name: str, seconds: float, what: str, folder: Path | None = None):
                           "wait for its end, or end it")
         time.sleep(LOOK_SECONDS)
     try:
-        os.ftruncate(lock, 0)
-        os.write(lock, f"{os.getpid()} ({what})".encode())
+        with suppress(OSError):     # a full disk; the name is for those who wait alone
+            os.ftruncate(lock, 0)
+            os.write(lock, f"{os.getpid()} ({what})".encode())
         yield
     finally:
         path.unlink(missing_ok=True)    # before it is free: who waits for it looks whether it is gone

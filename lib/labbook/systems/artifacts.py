@@ -111,7 +111,7 @@ def _require_pinned(artifact, found: dict) -> None:
 
 
 def _maven(artifact: Artifact, folder: Path) -> None:
-    with tempfile.TemporaryDirectory(prefix="labbook-fetch-") as scratch:
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
         (Path(scratch) / "pom.xml").write_text(_POM.format(artifact))
         status, output = _bounded(["mvn", "-q", "-B", "-C", "dependency:copy-dependencies",
                                  f"-DoutputDirectory={folder}", "-DincludeScope=runtime"], scratch)

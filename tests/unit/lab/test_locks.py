@@ -66,3 +66,14 @@ def test_a_lock_whose_file_was_replaced_is_not_enough(place, monkeypatch):
     monkeypatch.setattr(locks.fcntl, "flock", replace_once)
     with locks.alone("x", 1, "a test", place):
         assert replaced and (place / "x").exists()
+
+
+def test_a_full_disk_keeps_nobody_from_a_lock(place, monkeypatch):
+    """A lab could not be taken down while /run was full."""
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(locks.os, "write", full)
+    with locks.alone("x", 1, "down of lab x", place):
+        assert (place / "x").exists()
+    assert not (place / "x").exists()

@@ -7,6 +7,7 @@ share; what such a lab records says so (`shared_cores`).
 
 import os
 import pwd
+from pathlib import Path
 
 from labbook.lab import kernel
 
@@ -22,7 +23,8 @@ def choose(count: int, others: list[dict], share: bool, cpus=None) -> list[int]:
     """`count` cores out of `cpus` (default: this machine's) that no other lab has for itself.
 
     `others`: the other labs: lab, study, uid, pid, cores, share_cores and keep. Of shared cores, those that
-    fewest labs have are taken first. ValueError says who has them and what to do.
+    fewest labs have are taken first; then those of which no thread of the same core is in use, since two threads of
+    one core slow each other. ValueError says who has them and what to do.
     """
     cpus = sorted(os.sched_getaffinity(0) if cpus is None else cpus)
     if count > len(cpus):
@@ -32,8 +34,22 @@ def choose(count: int, others: list[dict], share: bool, cpus=None) -> list[int]:
     free = [cpu for cpu in cpus if cpu not in taken]
     if count > len(free):
         raise ValueError(_none_left(count, free, [o for o in barred if set(o["cores"]) & set(cpus)]))
-    users = [cpu for other in others for cpu in other["cores"]]
-    return sorted(sorted(free, key=lambda cpu: (users.count(cpu), cpu))[:count])
+    users, chosen = [cpu for other in others for cpu in other["cores"]], []
+    beside = {cpu: threads(cpu) - {cpu} for cpu in free}
+    for _ in range(count):
+        chosen.append(min(set(free) - set(chosen), key=lambda cpu: (
+            users.count(cpu), len(beside[cpu] & {*users, *chosen}), cpu)))
+    return sorted(chosen)
+
+
+def threads(cpu: int, folder: Path = Path("/sys/devices/system/cpu")) -> set[int]:
+    """The CPUs that are threads of the same core; the CPU alone where the kernel does not say."""
+    try:
+        listed = (folder / f"cpu{cpu}/topology/thread_siblings_list").read_text().strip()
+    except OSError:
+        return {cpu}
+    ends = (part.split("-") for part in listed.split(","))
+    return {one for first, *last in ends for one in range(int(first), int((last or [first])[0]) + 1)}
 
 
 def _none_left(count, free, holders) -> str:

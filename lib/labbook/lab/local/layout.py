@@ -8,6 +8,7 @@ import json
 
 from labbook.lab import deadline
 
+FOR_BENCHMARKS = ipaddress.IPv4Network("198.18.0.0/15")     # RFC 2544: no network has them
 LAST_METRIC = 4278198272  # every other route is preferred
 SPLIT = 8  # wider networks are a split default route, such as 0.0.0.0/1 and 128.0.0.0/1 of a VPN
 FIRST_HOST = 10  # below: 1 is the machine (control network) or the site's router (data networks)
@@ -177,6 +178,8 @@ def routes() -> list[str]:
             if r["dst"] != "default" and r.get("type") not in ("local", "broadcast", "unreachable")]
 
 
-def block_route(whole: str) -> None:
-    """Route the whole range to nowhere until reboot: no packet for it ever leaves this machine."""
-    deadline.run("ip", "route", "replace", "unreachable", whole, "metric", str(LAST_METRIC))
+def block_route(whole: str, block: str) -> None:
+    """Route the whole range to nowhere until reboot: no packet for it ever leaves this machine. Of a range that others
+    may have addresses of, the lab's block alone."""
+    ours = ipaddress.IPv4Network(whole).subnet_of(FOR_BENCHMARKS)
+    deadline.run("ip", "route", "replace", "unreachable", whole if ours else block, "metric", str(LAST_METRIC))

@@ -87,8 +87,8 @@ def up(plan: dict, range: str, state: str, owner: dict) -> dict:
         _check_state(home.parent, owner["uid"])
         with _every_lab(f"up of lab {lab}"):
             given = cores.choose(_cores_of(plan), _labs_with_cores(but=lab), plan["share_cores"])
-            block_route(range)
             block = choose_block(range, _taken(), routes())
+            block_route(range, block)
             _clear_orphans(home.parent)
             if home.exists():  # checked before it is in the journal, by which it would be deleted
                 raise ValueError(f"{home} is in the way: it is no lab's folder")

@@ -66,7 +66,7 @@ def check_kind(name: str, seen: dict) -> None:
 
 def _fill(folder, name, python, machine, libc):
     say(f"fetching Python packages for {name} ({python}, {machine})")
-    with tempfile.TemporaryDirectory(prefix="labbook-packages-") as scratch:
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
         target = Path(scratch) / "site"
         into(target, HOST_PINS, python, machine, f"{name}'s Python {python} on {machine} with {libc}")
         drop(target, UNUSED)

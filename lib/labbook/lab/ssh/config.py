@@ -33,7 +33,7 @@ def _entry(name, login, jumps) -> str:
 
 def _jump(login, jumps) -> str:
     """The name of a jump host's entry, which is added to `jumps` when it is not there."""
-    name = f"jump-{login.user}-{login.address}-{login.port}"
+    name = f"jump-{login.user}-{login.address}-{login.port}".replace(":", "_")     # of IPv6, not of a port
     if name not in jumps:
         jumps[name] = ""  # keeps its place before the jump hosts on the way to it
         jumps[name] = _entry(name, login, jumps)

@@ -67,7 +67,7 @@ class Tarball:
         return build_once(self.folder, self._fill)
 
     def _fill(self, folder: Path) -> None:
-        with tempfile.TemporaryDirectory(prefix="labbook-fetch-") as scratch:
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
             # lax as to Maven's own checksums, which a mirror may lack: the pinned one below is what counts
             run(["mvn", "-q", "-B", "-c", "dependency:copy", f"-DoutputDirectory={scratch}", "-Dartifact="
                  f"{self.group}:{self.name}:{self.version}:tar.gz:bin"], FETCH_SECONDS, f"cannot fetch {self}")
@@ -112,7 +112,7 @@ class Crate:
     def _fill(self, folder: Path) -> None:
         if not shutil.which("cargo"):
             raise LabError(f"{self}: {self.why_missing()}", remedy="Install Rust, 1.75 or newer")
-        with tempfile.TemporaryDirectory(prefix="labbook-build-") as scratch:
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
             run(["cargo", "install", "--quiet", "--locked", "--version", self.version, "--root", folder, self.name],
                 BUILD_SECONDS, f"cannot build {self}", CARGO_TARGET_DIR=scratch)
 

@@ -7,6 +7,7 @@ hosts all meet at the control address; on a user's hosts engines connect to the 
 address, and the driver connects through SSH.
 """
 
+import shlex
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -142,7 +143,7 @@ class Crew:
 
     def _start(self):
         first = self.hosts[0]
-        ports = first.run(f"{first.python} -c '{FREE_PORTS}'").stdout.split()
+        ports = first.run(f"{shlex.quote(first.python)} -c '{FREE_PORTS}'").stdout.split()
         files = connection_files(*self._connection.meeting, map(int, ports))
         with ThreadPoolExecutor(len(self.hosts)) as pool:
             list(pool.map(lambda host: self._start_on(host, files), self.hosts))
@@ -159,11 +160,11 @@ class Crew:
         if host is self.hosts[0]:
             engines, clients = self._connection.meeting  # two addresses need options of their own
             host.start(CONTROLLER, " ".join((
-                host.python, "-m ipyparallel.controller", profile, *CONTROLLER_OPTIONS,
+                shlex.quote(host.python), "-m ipyparallel.controller", profile, *CONTROLLER_OPTIONS,
                 f"--IPController.engine_ip={engines} --IPController.client_ip={clients}")),
                 env=environment)
         host.start(ENGINE, " ".join((
-            host.python, "-m ipyparallel.engine", profile,
+            shlex.quote(host.python), "-m ipyparallel.engine", profile,
             f"--file={host.root / FILES.format('engine')}", *ENGINE_OPTIONS)), env=environment)
 
     def _join(self):

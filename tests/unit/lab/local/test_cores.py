@@ -19,6 +19,23 @@ def test_cores_of_other_labs_are_not_given():
     assert cores.choose(0, [other("x", 0, 1)], False, range(2)) == []
 
 
+@pytest.mark.parametrize("siblings, count, held, given", [
+    (((0, 1), (2, 3)), 2, [], [0, 2]), (((0, 2), (1, 3)), 2, [], [0, 1]), (((0, 1), (2, 3)), 3, [], [0, 1, 2]),
+    (((0, 1), (2, 3)), 1, [0], [2]), (((0, 1), (2, 3)), 2, [0], [1, 2])])
+def test_threads_of_one_core_are_given_out_last(monkeypatch, siblings, count, held, given):
+    """A client and its server had been two threads of one core."""
+    monkeypatch.setattr(cores, "threads", lambda cpu: next({*pair} for pair in siblings if cpu in pair))
+    assert cores.choose(count, [other("x", *held)], False, range(4)) == given
+
+
+@pytest.mark.parametrize("text, found", [("3\n", {3}), ("0-1\n", {0, 1}), ("0,4\n", {0, 4}), ("0-1,8-9\n", {0, 1, 8, 9})])
+def test_threads_of_a_core_are_read_from_the_kernel(tmp_path, text, found):
+    (tmp_path / "cpu3/topology").mkdir(parents=True)
+    (tmp_path / "cpu3/topology/thread_siblings_list").write_text(text)
+    assert cores.threads(3, tmp_path) == found and cores.threads(7, tmp_path) == {7}
+    assert 0 in cores.threads(0)
+
+
 def test_a_lab_that_finds_none_left_is_told_who_has_them_and_what_to_do():
     with pytest.raises(ValueError) as error:
         cores.choose(2, [other("x", 0)], False, range(2))

@@ -3,8 +3,10 @@ import itertools
 
 import pytest
 
+from labbook.lab import deadline
 from labbook.lab.description import MOST_ADDRESSES, MOST_SITES
 from labbook.lab.local.layout import (
+    block_route,
     choose_block,
     layout,
     network_commands,
@@ -136,3 +138,13 @@ def test_sshd_takes_keys_alone_and_listens_on_the_control_address_alone(made):
     assert first["PasswordAuthentication"] == first["KbdInteractiveAuthentication"] == "no"
     assert first["UsePAM"] == "no" and first["PermitRootLogin"] == "prohibit-password"
     assert not {"HostbasedAuthentication", "PermitEmptyPasswords", "Match", "Include"} & set(first)
+
+
+@pytest.mark.parametrize("whole, routed", [("198.18.0.0/15", "198.18.0.0/15"), ("10.0.0.0/8", "10.4.16.0/20")])
+def test_of_a_range_that_others_may_have_addresses_of_the_lab_s_block_alone_is_routed_to_nowhere(monkeypatch, whole, routed):
+    """All of 10.0.0.0/8 had been cut off until the next reboot."""
+    ran = []
+    monkeypatch.setattr(deadline, "run", lambda *words: ran.append(words))
+    block_route(whole, "10.4.16.0/20" if whole.startswith("10.") else "198.18.0.0/20")
+    (words,) = ran
+    assert words[:5] == ("ip", "route", "replace", "unreachable", routed)

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import PurePosixPath
 from types import SimpleNamespace
 
@@ -84,6 +85,8 @@ def test_the_way_in_goes_through_each_jump_host_by_its_own_key():
     text = ssh_config.text(dict.fromkeys(["h1", "h2"], LOGIN))
     assert text.count("Host ") == 3 and text.count("ProxyJump jump-op-192.0.2.1-2222") == 2
     assert 'IdentityFile "/my keys/%%k"' in text and "Port 2222" in text
+    by_six = replace(LOGIN, jump=replace(JUMP, address="2001:db8::1"))
+    assert "ProxyJump jump-op-2001_db8__1-2222" in ssh_config.text({"h1": by_six}), "which may have no colon"
 
 
 def test_state_needs_no_root_and_is_for_its_user(tmp_path, monkeypatch):
