@@ -51,7 +51,7 @@ from labbook.workloads.crew.crew import Crew
 from labbook.workloads.keyvalue.load import keyvalue
 
 study = Study("tiny", environment)
-sleeps = study.experiment("sleeps", setup={"long": [True, False]}, vary={"size": [100, 200]}, repeats=repeats)
+sleeps = study.experiment("sleeps", setup={"long": [True, False]}, vary={"size": [200]}, repeats=repeats)
 for point in sleeps.remaining():
     with study.attempt(point) as attempt:
         with open(pathlib.Path(os.environ["LABBOOK_ROOT"]) / "measured.log", "a") as log:

@@ -120,7 +120,7 @@ def test_an_engine_that_ipyparallels_ssh_launcher_started_measures_until_the_cla
             assert process.wait(SECONDS) == 0, driver.output()
         assert verdict()["verdict"] == "replicated" and verdict()["n"] == 6, driver.output()
         began = Counter(label for label in measured(place, "m1") if label.startswith("sleeps"))
-        assert len(began) == 24 == len(driver.records()) and set(began.values()) == {1}
+        assert len(began) == 12 == len(driver.records()) and set(began.values()) == {1}
         until = time.monotonic() + ENDING_S
         while found := left(place, "m1"):
             assert time.monotonic() < until, found
