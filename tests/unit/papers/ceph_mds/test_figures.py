@@ -74,7 +74,7 @@ def test_a_repeat_that_has_no_value_is_left_out_of_numbers_in_prose():
                           for mds, values in ((1, (100.0, math.nan, 100.0)), (2, (50.0, 50.0, math.nan)))
                           for repeat, value in enumerate(values, 1)])
     assert figures.times(frame, "stat_per_s", {"mds": 2}, {"mds": 1}) == "0.500 times (in 1 of 3 repeats)"
-    assert figures.measured(frame, "stat_per_s", "files/s", mds=1) == "100 files/s (100 to 100)"
+    assert figures.measured(frame, "stat_per_s", "files/s", mds=1) == "100 files/s (100 to 100, in 2 of 3 repeats)"
 
 
 def rates(**more):
