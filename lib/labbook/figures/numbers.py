@@ -9,7 +9,7 @@ import pandas as pd
 from labbook.checks import load_yaml
 from labbook.claims.decisions import NEAR_1, ratio_text
 from labbook.claims.statistics import Interval, median_interval, ratio
-from labbook.figures.repeats import client_limited, of, of_those_made, run_words
+from labbook.figures.repeats import client_limited, of, of_one_machine, of_those_made, run_words
 
 _names = {}
 NOT_MEASURED_TEXT = "not measured"
@@ -74,6 +74,7 @@ def between(low: float, high: float, unit: str = "") -> str:
 
 def measured(summary: pd.DataFrame, metric: str, unit: str, **where) -> str:
     """Median and interval over the repeats at one setting: `0.452 ms (0.441 to 0.470)`."""
+    summary = of_one_machine(summary, where)
     values = _values(summary, metric, where)
     return (_words(median_interval(values.values()), unit, _run(summary, where), _made(summary, where)) if values else
             _why_none(summary, metric, where))
@@ -81,6 +82,7 @@ def measured(summary: pd.DataFrame, metric: str, unit: str, **where) -> str:
 
 def times(summary: pd.DataFrame, metric: str, of: dict, than: dict, **where) -> str:
     """Median ratio of a metric between two arms, paired by repeat: `2.4 times (2.1 to 2.6)`."""
+    summary = of_one_machine(summary, {**where, **of}, {**where, **than})
     one, other = (_values(summary, metric, {**where, **arm}) for arm in (of, than))
     paired = {repeat: value for repeat, value in one.items() if other.get(repeat)}      # a value of 0 has no ratio
     if not paired:
@@ -90,6 +92,7 @@ def times(summary: pd.DataFrame, metric: str, of: dict, than: dict, **where) -> 
 
 def percent_saved(summary: pd.DataFrame, metric: str, of: dict, than: dict, **where) -> str:
     """What the arm `than` saves of the metric of `of`, paired by repeat: `3.10 % (2.05 to 4.40)`."""
+    summary = of_one_machine(summary, {**where, **of}, {**where, **than})
     one, other = (_values(summary, metric, {**where, **arm}) for arm in (of, than))
     found = [100 * (1 - other[repeat] / one[repeat]) for repeat in one.keys() & other.keys() if one[repeat]]
     run, count = _run(summary, {**where, **of}), _made(summary, {**where, **of})

@@ -15,10 +15,12 @@ def over_repeats(summary: pd.DataFrame, by: list[str], metric: str) -> pd.DataFr
     """A row for each setting in `by`: n (repeats that have the metric), median, low, high, level (of the interval),
     limited.
 
-    `limited` is True where at least one repeat was limited by its clients.
+    `limited` is True where at least one repeat was limited by its clients. Repeats of several machines are not
+    pooled: those of the first count.
     """
     rows, marked = [], summary.assign(limited=client_limited(summary, metric))
     for setting, group in marked.dropna(subset=[metric]).groupby(by, sort=True):
+        group = of_one_machine(group)
         found = median_interval(group[metric])
         rows.append((*setting, found.n, found.value, found.low, found.high, found.level,
                      bool(group["limited"].any())))
@@ -29,7 +31,19 @@ def made(summary: pd.DataFrame, by: list[str]) -> dict[tuple, int]:
     """{setting: how many repeats were made}, also those without a metric; {} of what was left out."""
     if not len(summary) or not {"repeat", *by} <= set(summary):
         return {}
-    return {setting: group["repeat"].nunique() for setting, group in summary.groupby(by)}
+    return {setting: of_one_machine(group)["repeat"].nunique() for setting, group in summary.groupby(by)}
+
+
+def of_one_machine(summary: pd.DataFrame, *settings: dict) -> pd.DataFrame:
+    """The rows of the first machine that has points of each of `settings`, by default of any."""
+    if "machine" not in summary:
+        return summary
+    machines = summary["machine"].fillna("here")
+    for machine in machines.unique():
+        rows = summary[machines == machine]
+        if all(len(of(rows, **where)) for where in settings):
+            return rows
+    return summary.iloc[:0]
 
 
 def of_those_made(n: int, repeats: int | None) -> str:
@@ -91,14 +105,21 @@ def middle(points, metric: str):
 
 def says_run(draw):
     """Decorator of a function that draws a `summary`: the caption says so where points are of the
-    published run (results.summary), not of this one."""
+    published run (results.summary), not of this one, and where they are of several machines."""
     @wraps(draw)
     def drawn(*args, **named):
         made = draw(*args, **named)
-        text = run_words(signature(draw).bind(*args, **named).arguments["summary"])
-        return replace(made, caption=f"{made.caption} {text}.") if text and getattr(made, "caption", "") else made
+        summary = signature(draw).bind(*args, **named).arguments["summary"]
+        text = " ".join(f"{words}." for words in (run_words(summary), machine_words(summary)) if words)
+        return replace(made, caption=f"{made.caption} {text}") if text and getattr(made, "caption", "") else made
 
     return drawn
+
+
+def machine_words(summary: pd.DataFrame) -> str:
+    """That the settings were measured on several machines, and on which; empty of one machine."""
+    machines = summary["machine"].dropna().unique() if "machine" in summary else ()
+    return "" if len(machines) < 2 else f"Some settings were measured on {'; others on '.join(machines)}"
 
 
 def run_words(summary: pd.DataFrame) -> str:

@@ -1,6 +1,6 @@
 """Results of experiments, from the records of this machine or from published summaries."""
 
-from labbook.study.publication import published
+from labbook.study.publication import machine_kind, published
 from labbook.study.records.conditions import combined
 from labbook.study.records.record import summary_rows
 
@@ -10,7 +10,8 @@ def summary(experiment):
 
     Columns: point, the parameters, repeat, block, order, stale and the metrics. `stale` is true for
     points that were measured with earlier code or versions. The page of an ask that measured no such
-    point has the published rows instead, with the column `run` "published".
+    point has the published rows instead, with the column `run` "published". Published rows have a column
+    `machine`: what it is, in words.
     """
     found, run = measured(experiment), experiment.study.run
     if len(found) or not (run.ask and run.ask.page) or not published.has(
@@ -34,8 +35,9 @@ def measured(experiment):
 
 
 def _published(experiment):
-    """The published rows. They have no value of a parameter that came later."""
-    rows = published.joined(_parts(experiment)).drop(columns=published.JSON_COLUMNS)
+    """The published rows, each with its machine in words. They have no value of a parameter that came later."""
+    rows = published.joined([(machine, frame.assign(machine=_words(experiment, machine)))
+                             for machine, frame in _parts(experiment)]).drop(columns=published.JSON_COLUMNS)
     return rows.reindex(columns=dict.fromkeys([*rows, *experiment.parameters]))
 
 
@@ -47,6 +49,10 @@ def _parts(experiment) -> list[tuple]:
     if experiment.name not in study.published_parts:
         study.published_parts[experiment.name] = published.parts(study, experiment.name)
     return study.published_parts[experiment.name]
+
+
+def _words(experiment, machine: str) -> str:
+    return machine_kind.words(published.read_run(experiment.study.name, machine)["machine"])
 
 
 def _came_later(experiment) -> bool:

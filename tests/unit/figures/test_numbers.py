@@ -46,6 +46,20 @@ def test_a_number_says_of_how_many_repeats_it_is_where_others_have_none():
     assert figures.measured(frame, "boot_s", "s", store="c") == "not measured"
 
 
+def test_numbers_of_two_machines_are_neither_pooled_nor_paired():
+    one, other = (store_summary().assign(machine=machine) for machine in ("one", "other"))
+    at = dict(op="read", clients=1)
+    both = pd.concat([one, other.assign(mean_ms=1000 * other["mean_ms"])], ignore_index=True)
+    ratio_of = {"store": "cassandra"}, {"store": "mysql"}
+    for frame, said in ((both, "2.00"), (both[::-1], "2,000")):
+        assert figures.measured(frame, "mean_ms", "ms", store="mysql", **at).startswith(f"{said} ms")
+        assert figures.times(frame, "mean_ms", *ratio_of, **at) == "2.00 times (2.00 to 2.00)"
+    # one machine has the one store, and the other the other
+    apart = both[(both["store"] == "mysql") == (both["machine"] == "one")]
+    assert figures.times(apart, "mean_ms", *ratio_of, **at) == "not measured"
+    assert figures.percent_saved(apart, "mean_ms", *ratio_of, **at) == "not measured"
+
+
 def test_a_value_of_0_has_no_ratio_and_ends_no_page():
     frame = pd.DataFrame({"store": ["a", "b"] * 2, "repeat": [1, 1, 2, 2], "mean_ms": [0.0, 0.0, 4.0, 2.0]})
     assert figures.times(frame, "mean_ms", {"store": "a"}, {"store": "b"}) == "2.00 times (in 1 of 2 repeats)"

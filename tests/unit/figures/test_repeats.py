@@ -50,3 +50,20 @@ def test_repeats_without_the_metric_are_no_numbers_of_a_median():
     for values in ([math.nan, 3.0, 1.0], [3.0, math.nan, 1.0], [3.0, 1.0, math.nan]):
         found, = repeats.over_repeats(pd.DataFrame({"store": "a", "mean_ms": values}), ["store"], "mean_ms").itertuples()
         assert (found.n, found.median) == (2, 2.0)
+
+
+def test_a_caption_names_the_machines_and_a_median_is_of_one():
+    points = store_summary()
+    both = pd.concat([points.assign(machine="one"), points.assign(machine="other", mean_ms=1000 * points["mean_ms"])])
+    assert "machine" not in figures.time_over_clients(points.assign(machine="one")).caption
+    assert figures.time_over_clients(both).caption.endswith("Some settings were measured on one; others on other.")
+    settings = ["store", "op", "clients"]
+    of_first, alone = (repeats.over_repeats(rows, settings, "mean_ms") for rows in (both, points))
+    pd.testing.assert_frame_equal(of_first, alone)
+    assert set(repeats.made(both, settings).values()) == {3}
+
+
+def test_rows_of_this_run_beside_published_ones_are_of_a_machine_too():
+    points = pd.concat([store_summary().assign(store="own"), store_summary().assign(machine="other")])
+    assert set(repeats.over_repeats(points, ["store"], "mean_ms")["store"]) == {"cassandra", "mysql", "own"}
+    assert figures.measured(points, "mean_ms", "ms", store="own", op="read", clients=1) == "2.00 ms (1.00 to 4.00)"
