@@ -48,7 +48,7 @@ def chosen(experiment, points: dict) -> list:
 def with_mixed(study, experiment, points: list, todo: list) -> list:
     """`todo`, and what several machines have measured of a repeat of which nothing is left: all but the points of the
     machine with most. Rules compare what one machine measured, so such a repeat counts for nothing."""
-    if not _is_read(study, experiment):
+    if not _is_read(study, experiment.name):
         return todo
     begun, machines = {point.repeat for point in todo}, {}
     for point in points:
@@ -61,8 +61,24 @@ def with_mixed(study, experiment, points: list, todo: list) -> list:
     return [point for point in points if point in again]
 
 
-def _is_read(study, experiment) -> bool:
-    return experiment.name in {entry["experiment"] for entry in study.claim_entries if is_tested(entry)}
+def of_most(study, experiment: str, metas: dict) -> dict:
+    """{key: metadata} without the points of a repeat that another machine measured than most of it, of an experiment
+    that claims read."""
+    if not _is_read(study, experiment):
+        return metas
+    machines = {}
+    for meta in metas.values():
+        machines.setdefault(meta["repeat"], []).append(_id(meta))
+    most = {repeat: Counter(ids).most_common(1)[0][0] for repeat, ids in machines.items()}
+    return {key: meta for key, meta in metas.items() if _id(meta) == most[meta["repeat"]]}
+
+
+def _is_read(study, experiment: str) -> bool:
+    return experiment in {entry["experiment"] for entry in study.claim_entries if is_tested(entry)}
+
+
+def _id(meta) -> str:
+    return meta["provenance"]["machine"]["id"]
 
 
 def to_hand_out(study, experiment, todo: list) -> dict:
@@ -73,7 +89,7 @@ def to_hand_out(study, experiment, todo: list) -> dict:
     one machine, so if that is gone they are measured again. What no claim reads (ceilings) has all points, since
     each machine needs its own; those with a machine need not come home.
     """
-    read = _is_read(study, experiment)
+    read = _is_read(study, experiment.name)
     todo_keys = {point.key for point in todo}
     todo = todo if read else study.run.wanted(experiment)
     describe, found = _describer(study, experiment), {}
@@ -94,7 +110,7 @@ def _recorded(study, experiment, todo) -> list:
 def _machine(study, experiment, point) -> str | None:
     """Id of the machine that has measured a point, None without a valid record."""
     meta = study.records(experiment.name).meta(point.key)
-    return meta["provenance"]["machine"]["id"] if meta and study.run.is_valid(meta) else None
+    return _id(meta) if meta and study.run.is_valid(meta) else None
 
 
 def _describer(study, experiment):
@@ -109,4 +125,4 @@ def of_one_machine(study, experiment, keys) -> bool:
     """Whether the recorded ones of these points were all measured on one machine."""
     records = study.records(experiment.name)
     metas = [records.meta(key) for key in keys]
-    return len({meta["provenance"]["machine"]["id"] for meta in metas if meta}) < 2
+    return len({_id(meta) for meta in metas if meta}) < 2

@@ -58,7 +58,7 @@ class Progress:
         """`seconds`: duration of the attempt, set_up_s of its set-up; `new`: the point was not counted before."""
         self.counts.setdefault(point.experiment, [0, 1])[0] += new
         self._count(seconds)
-        self._report("done", point.experiment, point, seconds=seconds, set_up_s=set_up_s)
+        self._report("done", point.experiment, point, seconds=seconds, set_up_s=set_up_s, new=new)
         self._show(point)
 
     def fail(self, point, seconds: float, message: str) -> None:

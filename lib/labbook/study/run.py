@@ -72,9 +72,7 @@ class Run:
         for message in records.set_aside:
             self.progress.warn(message)
         self._recorded |= {experiment.name} if any(metas.values()) else set()
-        todo = [p for p in wanted if not self.is_valid(metas[p.key])]
-        if self.fleet:
-            todo = fleet.with_mixed(self.study, experiment, wanted, todo)
+        todo = self._left(experiment, wanted, metas)
         self._planned |= {p.key for p in todo}
         self.progress.plan(experiment.name, todo, len(wanted), *self._seconds(experiment, todo, metas))
         if self.fleet and self.plan_only:
@@ -84,6 +82,15 @@ class Run:
         if self.fleet and todo:
             self.time_is_up(experiment)     # who drives a fleet measures nothing, so the loop does not ask
         return [] if self.plan_only or self.fleet else todo
+
+    def _left(self, experiment, wanted, metas) -> list:
+        """The points of `wanted` that are still to be measured. metas: {key: of a record, or None}."""
+        left = [p for p in wanted if not self.is_valid(metas[p.key])]
+        return fleet.with_mixed(self.study, experiment, wanted, left) if self.fleet else left
+
+    def _missing(self, experiment) -> int:
+        wanted, records = self.wanted(experiment), self.study.records(experiment.name)
+        return len(self._left(experiment, wanted, {p.key: records.meta(p.key) for p in wanted}))
 
     def _seconds(self, experiment, todo, metas) -> tuple[float | None, bool]:
         """Estimated seconds of the remaining points, None if unknown, and whether they are of other parameters."""
@@ -159,10 +166,12 @@ class Run:
 
     def failures(self, experiment, tried: bool = False) -> list[dict]:
         """The failure records of those points of an experiment without a valid record that this run is
-        to have. tried: only of those that this run tried last; another one's failure may be of earlier code."""
+        to have. tried: only of those that this run tried last. Another run's failures of earlier code or versions are
+        left out."""
         records = self.study.records(experiment.name)
         each = ((p, records.failure(p.key)) for p in self.wanted(experiment) if not tried or self.failed_now(p))
-        return [f for p, f in each if f and not self.is_valid(records.meta(p.key))]
+        return [f for p, f in each if f and not self.is_valid(records.meta(p.key))
+                and (self.failed_now(p) or not self.is_stale(f))]
 
     def check_complete(self) -> None:
         """Raise PointsFailed, Stopped or LabbookError when a planned point has no valid record, and
@@ -174,8 +183,7 @@ class Run:
         failures = [f for e in self.study.experiments.values() for f in self.failures(e, tried=self.paused)]
         if failures:
             raise PointsFailed(_listing(failures))
-        missing = sum(not self.is_valid(self.study.records(e.name).meta(p.key))
-                      for e in self.study.experiments.values() for p in self.wanted(e))
+        missing = sum(map(self._missing, self.study.experiments.values()))
         if not self.makes_page and (self.paused or not missing):
             self._end_round(missing)
         if missing and self.paused:

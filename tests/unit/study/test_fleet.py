@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from study_stand_ins import make  # noqa: F401 (a fixture)
 
-from labbook.errors import InputError
+from labbook.errors import InputError, LabbookError
 from labbook.pipeline.fleet import plans
 from labbook.study import fleet
 from labbook.study.records.fingerprint import Fingerprint
@@ -62,6 +62,38 @@ def test_a_whole_repeat_that_two_machines_measured_is_handed_out_again(planned):
     (of_one,) = fleet.to_hand_out(study, speed, todo)["repeats"]
     assert sorted(str(point["machine"]) for point in of_one["points"]) == ["None", *["rack1"] * 3]
     assert fleet.with_mixed(study, ceilings, ceilings.points(), []) == [], "no claim reads them"
+
+
+def test_a_run_is_not_complete_with_a_repeat_of_two_machines(planned, monkeypatch):
+    """It had ended well and its page was up to date, so that the repeat was never measured anew."""
+    study, speed, ceilings = planned
+    study.run.plan_only = False
+    for point in (*speed.points(), *ceilings.points()):
+        measured_on(study, point, "rack1")
+    study.run.check_complete()
+    measured_on(study, speed.points()[1], "rack2")
+    with pytest.raises(LabbookError, match="1 points were not measured, since no machine of the fleet"):
+        study.run.check_complete()
+
+
+def test_of_a_repeat_of_two_machines_the_one_with_most_is_published(planned):
+    study, speed, ceilings = planned
+    for point in speed.points():
+        measured_on(study, point, "rack2" if point.repeat == 2 or point is speed.points()[1] else "rack1")
+    metas = {point.key: study.records("speed").meta(point.key) for point in speed.points()}
+    odd = speed.points()[1].key
+    assert list(fleet.of_most(study, "speed", metas)) == [key for key in metas if key != odd]
+    assert fleet.of_most(study, "ceilings", metas) == metas, "no claim reads them"
+
+
+def test_a_failure_of_earlier_code_is_no_reason_today(planned):
+    study, speed, _ = planned
+    study.run.plan_only = False
+    point = speed.points()[0]
+    for code, said in ((study.fingerprint.code, ["no space"]), ("earlier", [])):
+        study.records("speed").write_failure(point.key, {"key": point.key, "message": "no space", "fingerprint": code,
+                                                         "provenance": {"versions": {}}}, "trace")
+        assert [one["message"] for one in study.run.failures(speed)] == said
 
 
 def test_a_ceiling_of_earlier_code_is_of_no_machine(planned, monkeypatch):

@@ -23,11 +23,11 @@ _USE = re.compile(r'((?<=\s)id="|<use\b[^>]*? href="#|url\(#)([^")]+)')     # wh
 
 
 def build() -> Path:
-    """Write build/labbook.pdf and return it. LabError without Chromium, LabbookError if either
-    step fails."""
+    """Write build/labbook.pdf, of the pages that the book was built from last, and return it. LabError without
+    Chromium, LabbookError if either step fails."""
     browser = program()
     with book.alone():
-        made = book.sphinx(stage.stage(), "singlepage", "--builder", "custom", "--custom-builder", "singlehtml")
+        made = book.sphinx(stage.folder(), "singlepage", "--builder", "custom", "--custom-builder", "singlehtml")
         page = made / "singlehtml" / "whole.html"       # links to _static are from here, whatever the root page is
         page.write_text(within((page.parent / "book" / "index.html").read_text()))
         target = paths.build_dir() / "labbook.pdf"

@@ -33,14 +33,19 @@ GENERATED = "_generated"  # what pages of book/ include: board.md, cards.md, sta
 
 def stage() -> Path:
     """Update build/stage from the checkout and the pages, and return it."""
-    root, folder = paths.checkout(), paths.build_dir() / "stage"
+    root = paths.checkout()
     wanted = {name: (root / name).read_bytes() for name in ("_config.yml", "_toc.yml")}
     for path in sorted((root / "book").rglob("*")):
         if path.is_file() and not path.name.startswith("."):
             wanted[path.relative_to(root).as_posix()] = path.read_bytes()
     wanted |= _studies()
-    _write(folder, wanted)
-    return folder
+    _write(folder(), wanted)
+    return folder()
+
+
+def folder() -> Path:
+    """Where the pages are that a book is built from."""
+    return paths.build_dir() / "stage"
 
 
 def _studies() -> dict:

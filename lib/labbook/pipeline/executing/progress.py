@@ -88,7 +88,7 @@ class RunState:
         elif kind == "start":
             self.point, self.note = event.get("point"), None
         elif kind in ("done", "failed"):
-            self.measured += kind == "done"
+            self.measured += kind == "done" and event.get("new", True)
             if kind == "done":
                 self.points_s += event.get("seconds") or 0
                 self.set_up_s += event.get("set_up_s") or 0

@@ -120,12 +120,11 @@ class Scheduler:
         return known
 
     def lose(self, name: str, now: float = 0.0) -> Job | None:
-        """A machine does not answer any more: its job waits again. It is the machine's still if that comes back
-        before another is free."""
+        """A machine does not answer any more: its job waits again, unless all of it is measured. It is the machine's
+        still if that comes back before another is free."""
         machine = self.machines[name]
         machine.lost, job = True, machine.job
-        self._free(machine, now)
-        self._wait_again(job)
+        self.give_back(name, now)
         return job
 
     def next(self, name: str, now: float = 0.0) -> Job | None:
@@ -221,18 +220,31 @@ class Scheduler:
         self._free(machine, now)
         if job is None:
             return None
-        if not error and not job.left(machine.id):
+        if not job.left(machine.id) and (job.points or not error):
             machine.in_a_row = 0
+            self._forget(job)
             return None
-        machine.in_a_row += 1
         self._tried.setdefault(job.name, []).append(machine.id)
+        if len(self._tried[job.name]) < TRIES:
+            machine.in_a_row += 1
+            self.waiting.append(job)
+        else:       # whichever machine it fails on: the job is to blame
+            self._forgive(self._tried[job.name][:-1])
+            self.failed.append((job, error or "it ended without all of its records"))
+            self._forget(job)
         if machine.in_a_row >= IN_A_ROW and self._others(machine):
             machine.aside = error or "its jobs end without their records"
-        if len(self._tried[job.name]) < TRIES:
-            self._wait_again(job)
-        else:
-            self.failed.append((job, error or "it ended without all of its records"))
         return job
+
+    def _forgive(self, ids) -> None:
+        for machine in self.machines.values():
+            if machine.id in ids and machine.in_a_row:
+                machine.in_a_row -= 1
+
+    def _forget(self, job) -> None:
+        """A job of this name may come again, in another round."""
+        self._tried.pop(job.name, None)
+        self._kills.pop(job.name, None)
 
     def killed(self, name: str, error: str, now: float = 0.0) -> Job | None:
         """A machine's job was cut short, by a reboot or without contact: it goes on there. See `ended`."""
@@ -241,15 +253,18 @@ class Scheduler:
             return None
         self._kills[job.name] += 1
         if self._kills[job.name] >= KILLS:
+            del self._kills[job.name]
             return self.ended(name, error, now)
         self.give_back(name, now)
         return job
 
     def give_back(self, name: str, now: float = 0.0) -> None:
-        """A machine did not begin its job: the job waits again."""
-        job = self.machines[name].job
-        self._free(self.machines[name], now)
-        self._wait_again(job)
+        """A machine has its job no more: it waits again, unless all of it is measured."""
+        machine = self.machines[name]
+        job, own_left = machine.job, machine.own_left
+        self._free(machine, now)
+        if job is not None and (job.left(machine.id) if job.points else own_left):
+            self.waiting.append(job)
 
     def give_up(self, name: str, now: float = 0.0) -> None:
         """A machine's job ended since it was to end; nothing is to be done about it."""
@@ -283,7 +298,3 @@ class Scheduler:
         if machine.job and now:
             machine.busy_s += now - machine.since
         machine.job, machine.own_left = None, ()
-
-    def _wait_again(self, job):
-        if job is not None:
-            self.waiting.append(job)

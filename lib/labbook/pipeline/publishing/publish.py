@@ -200,6 +200,7 @@ def _tables(study, profile) -> dict:
 
 
 def _rows(study, records, keys: list[str], profile: str) -> dict:
+    from labbook.study import fleet
     from labbook.study.publication import published
     from labbook.study.records.record import parameter_names, summary_rows
 
@@ -208,6 +209,8 @@ def _rows(study, records, keys: list[str], profile: str) -> dict:
     if lost:
         raise InputError(f"{lost} of its {len(keys)} points are not recorded any more",
                          key=f"{study.name}: {records.folder.name}", allowed="after the same run again, which measures them")
+    if study.run.fleet:
+        metas = fleet.of_most(study, records.folder.name, metas)
     names = list(dict.fromkeys(name for meta in metas.values() for name in parameter_names(meta)))
     changed = {key: study.run.changed(meta) for key, meta in metas.items()}
     return {"parameters": names, "changed": changed, "rows": [

@@ -242,3 +242,47 @@ def test_a_job_that_a_reboot_cut_short_goes_on_where_it_was_and_not_for_ever():
     of.next("a")
     of.killed("a", "killed")
     assert of.next("b") is not None, "its process is killed again and again there"
+
+
+@pytest.mark.parametrize("gone", ["lose", "killed", "give_back", "put_aside"])
+def test_a_job_of_which_nothing_is_left_is_not_measured_again_when_its_machine_goes(gone):
+    """Its last record was home, and another machine measured all of it once more."""
+    of = scheduler([job(points=2)])
+    of.next("a")
+    measure(of, "a")
+    getattr(of, gone)("a", *["it is gone"] * (gone in ("killed", "put_aside")))
+    assert of.next("b") is None and not of.left("s") and not of.failed
+
+
+def test_a_job_of_ceilings_alone_waits_until_they_are_measured():
+    ceiling = Point("ceiling", "c", 1.0, 30.0)
+    of = scheduler([Job("s", "ceilings", 1, ())], own={"s": [("ceilings", ceiling)]})
+    of.next("a")
+    of.lose("a")
+    assert of.next("b") is not None
+    assert of.came("b", "s", "ceilings", "ceiling")
+    of.lose("b")
+    assert not of.left("s")
+
+
+def test_where_a_job_fails_on_two_machines_these_are_not_to_blame():
+    """Two repeats that fail everywhere had set aside all machines but one."""
+    of = scheduler([job(repeat=n) for n in (1, 2, 3, 4)], "abc")
+    for name in "abab":
+        assert of.next(name)
+        of.ended(name, "a bug")
+    assert len(of.failed) == 2 and not any(of.machines[name].aside for name in "ab")
+    assert of.next("a") and of.next("b")
+
+
+def test_a_job_of_a_later_round_has_all_its_tries():
+    of = scheduler([job(points=1)])
+    of.next("a")
+    of.ended("a", "it broke")
+    of.next("b")
+    measure(of, "b")
+    assert of.ended("b") is None
+    of.add([job(points=1)])
+    of.next("a")
+    of.ended("a", "it broke")
+    assert of.next("b") is not None and not of.failed
