@@ -21,3 +21,11 @@ def copy_checkout(target: Path) -> Path:
             shutil.copy(CHECKOUT / name, target / name)
     (target / ".venv").symlink_to(CHECKOUT / ".venv")
     return target
+
+
+def with_one_study(checkout: Path, study: str = "cms_scalability") -> Path:
+    """Take the other studies out of the copy's book: tests/book builds the whole one."""
+    contents = checkout / "_toc.yml"
+    lines = contents.read_text().splitlines(keepends=True)
+    contents.write_text("".join(one for one in lines if "file: notebooks/" not in one or one.endswith(f"/{study}\n")))
+    return checkout

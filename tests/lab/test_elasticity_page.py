@@ -2,24 +2,25 @@
 load and under reads, the donor's disk traced, several at once, one that dies and one that leaves."""
 
 import pytest
+import quick_jvm
 from tiny_page import TinyPage, values_of
 
 STUDY, DATA_MB, SHARE = "cassandra_elasticity", 16, 0.2
 REPEATS = {f"{name}.repeats": 1 for name in ("size", "parallel", "priority", "dying", "leaving")}
 TINY = {"cassandra.data_mb": DATA_MB, "cassandra.ring_delay_ms": 4000, "cassandra.stream_mbit": 8,
-        **{f"{name}.data_mb": DATA_MB for name in ("response", "parallel", "leaving")}, "disk.share": SHARE,
-        "joins.share": SHARE, "joins.clients": 4, "joins.before_s": 1.0, "joins.after_s": 0.5,
+        **{f"{name}.data_mb": DATA_MB for name in ("response", "parallel", "leaving")}, "disk.share": SHARE, "disk.loads": ["none"],
+        "joins.share": SHARE, "joins.clients": 2, "joins.before_s": 1.0, "joins.after_s": 0.5,
         "ceiling.calling_s": 1.0, "seek.reading_s": 0.5, "size.data_mb": [DATA_MB], "size.loads": ["none", "read"],
         "size.growth_share": SHARE, "response.joiners": 1, "response.warm_s": 1.0, "response.steady_s": 2.0,
         "response.ends_s": 60.0,
         "parallel.numbers": [2], "parallel.loads": ["none"], "parallel.ring_delay_ms": [4000],
-        "priority.priorities": ["stream_first"], "dying.part": 0.1, "dying.looking_s": 30.0, "dying.between_s": 2.0,
+        "priority.priorities": ["stream_first"], "dying.part": 0.1, "dying.looking_s": 30.0, "dying.between_s": 5.0,
         "dying.again_within_s": 45.0, "leaving.loads": ["none"], **REPEATS}
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    return TinyPage.of(STUDY, tmp_path_factory.mktemp("page")).run(TINY)
+    return TinyPage.of(STUDY, tmp_path_factory.mktemp("page")).run(TINY, PYTHONSTARTUP=quick_jvm.__file__)
 
 
 def test_each_join_has_its_bytes_and_its_parts(page):
@@ -47,7 +48,8 @@ def test_requests_to_the_disk_are_of_the_stream_and_of_gets(page):
     found = {point["load"]: point for point in page.recorded("disk")}
     assert "stream" in found["none"]["request_group"]
     # Gets bring so few data into memory before they are streamed, so it is gets that the disk sees.
-    traces = {values_of(*point)["load"]: point[0].series(point[1], "requests") for point in page.points("disk")}
+    traces = {values_of(*point)["load"]: point[0].series(point[1], "requests")
+              for point in (*page.points("size"), *page.points("disk"))}
     gets = {load: requests["thread"].astype(str).str.startswith("ReadStage").any()
             for load, requests in traces.items()}
     assert gets == {"none": False, "read": True}

@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from checkout_copy import CHECKOUT, copy_checkout
+from checkout_copy import CHECKOUT, copy_checkout, with_one_study
 from foreign import foreign_hosts
 from real_labs import as_before
 
@@ -19,7 +19,7 @@ RACKS = [f"rack{i}" for i in range(1, 6)]
 ONE = " ".join(f"-p {name}.clients '[1]'" for name in (     # else they have ceilings of their own
     "nodes", "many", "stages", "placed", "levels", "repair", "writes", "flush", "wiki"))
 SMALL = f"-p clients.clients '[1, 2]' {ONE} -p load.requests 20 -p clients.repeats 1 -p warm.rounds 1 " \
-        "-p warm.requests 5 -p load.warmup_requests 2 -p nodes.repeats 0 -p writes.repeats 0 " \
+        "-p warm.requests 5 -p warm.clients 2 -p warm.seconds 0.2 -p load.warmup_requests 2 -p nodes.repeats 0 -p writes.repeats 0 " \
         "-p warmth.repeats 0 -p wiki.repeats 0"
 # Labs of this machine's own are not for `labbook down --all` here.
 LOCAL_LABS, HIDE = Path("/run/labbook"), "mount -t tmpfs tmpfs /run/labbook\n"
@@ -47,7 +47,7 @@ def desk(place, tmp_path):
 class Desk:
     def __init__(self, place, folder):
         self.checkout, home = folder / "labbook", folder / "home"
-        copy_checkout(self.checkout)
+        with_one_study(copy_checkout(self.checkout))
         (home / ".ssh").mkdir(parents=True, mode=0o700)
         (folder / "bin").mkdir()
         (folder / "bin" / "ssh").write_text(SSH)

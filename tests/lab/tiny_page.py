@@ -28,11 +28,11 @@ class TinyPage:
         """Of a copy of the checkout below `folder`; nothing is run yet."""
         return cls(study, copy_checkout(folder / "labbook"))
 
-    def run(self, parameters: dict, *words: str) -> "TinyPage":
-        """By `labbook run`, with so many more words."""
+    def run(self, parameters: dict, *words: str, **variables: str) -> "TinyPage":
+        """By `labbook run`, with so many more words and variables of the environment."""
         given = [word for name, value in parameters.items()
                  for word in ("-p", name, value if isinstance(value, str) else json.dumps(value))]
-        environ = {**os.environ, "LABBOOK_ROOT": str(self.checkout)}
+        environ = {**os.environ, "LABBOOK_ROOT": str(self.checkout), **variables}
         environ.pop("LABBOOK_RECORDS", None)
         done = subprocess.run([sys.executable, "-m", "labbook.cli", "run", self.study, *words, *given],
                               cwd=self.checkout, env=environ, stdin=subprocess.DEVNULL, text=True,

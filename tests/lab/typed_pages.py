@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from checkout_copy import copy_checkout
+from checkout_copy import copy_checkout, with_one_study
 
 from labbook.lab.local.cores import SHARE
 
@@ -16,8 +16,8 @@ SECONDS = 400       # of one command, at most
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory) -> Path:
-    """A repository with this checkout's files in it, and nothing built or measured."""
-    folder = copy_checkout(tmp_path_factory.mktemp("tutorial") / "labbook")
+    """A repository with this checkout's files in it, one study in its book, and nothing built or measured."""
+    folder = with_one_study(copy_checkout(tmp_path_factory.mktemp("tutorial") / "labbook"))
     git = ("git", "-C", folder, "-c", "user.name=A", "-c", "user.email=a@example.org")
     for arguments in (("init", "-q"), ("add", "-A"), ("commit", "-q", "-m", "all")):
         subprocess.run([*git, *arguments], check=True)

@@ -23,7 +23,7 @@ class Book:
         for folder in ("notebooks", "book", "environments", "data/papers"):
             (root / folder).mkdir(parents=True)
         self.write("_toc.yml", "format: jb-book\nroot: book/index\n")
-        self.write("_config.yml", "title: A small book\nauthor: its tests\n")
+        self.write("_config.yml", "title: A small book\nauthor: its tests\nexecute: {execute_notebooks: 'off'}\n")
         self.write("book/index.md", "# A small book\n")
         self.write("environments/local.yml", "provider: namespaces\n")
 
