@@ -245,7 +245,10 @@ def _records(job, have, before) -> tuple[list, bool]:
             continue
         if size > BATCH_BYTES:
             return found, True
-        files = records.files(key)
+        try:
+            files = records.files(key)
+        except FileNotFoundError:       # it is being measured again: the next poll has it
+            continue
         if files and at == _identity(records.path(key)):
             size += sum(map(len, files.values()))
             found.append({"experiment": experiment, "key": key, "at": at, "files": files})

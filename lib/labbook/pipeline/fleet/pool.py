@@ -217,8 +217,10 @@ class Pool:
         if self._machine(name).aside is None:
             why = str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
             self._say(f"{name} gets nothing more to measure: {why}")
-            talk.job_id, talk.about = None, talk.about or {}
+            job_id, talk.job_id, talk.about = talk.job_id, None, talk.about or {}
             self.scheduler.put_aside(name, why)
+            if job_id:
+                self._ask(talk, self._stop_taken, on_machine.stop, job_id)
 
     def _lose(self, name, talk, now):
         job = self.scheduler.lose(name, now)
@@ -249,7 +251,12 @@ class Pool:
     def _polled(self, talk, status):
         name, machine = self._name(talk), self._machine(self._name(talk))
         job, talk.status = machine.job, status
-        whole = [self._take(name, job, one) for one in status["records"]]
+        try:
+            whole = [self._take(name, job, one) for one in status["records"]]
+        except LabbookError:        # the disk here is full: the records stay there
+            if not self._stopping:
+                raise
+            status, whole = status | {"records": [], "more": False}, []
         talk.have |= {one["key"]: one["at"] for one, is_whole in zip(status["records"], whole) if is_whole}
         talk.refused = talk.refused + 1 if not all(whole) else 0
         if status["more"] or 0 < talk.refused < ASKED_AGAIN:

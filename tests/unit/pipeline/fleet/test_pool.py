@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 from fake_machines import Call, Clock, Engines, Machine
 
+from labbook.errors import LabError
 from labbook.pipeline.fleet import engines
 from labbook.pipeline.fleet.home import Home
 from labbook.pipeline.fleet.pool import Batch, Needs, Pool
@@ -206,6 +207,39 @@ def test_a_stop_ends_the_jobs_and_keeps_what_is_home(records):
     late = run.pool.submit(Batch("s", jobs(), [], run.batch.needs))
     run.pool.step()
     assert late.done.is_set(), "a study that asks later is not kept waiting"
+
+
+def test_a_stop_ends_the_jobs_also_where_the_disk_here_is_full(records, monkeypatch):
+    """The machines' jobs had counted as under way for as long as anybody waits for them."""
+    run = Run(records, {"a": {}})
+    run.on(until=lambda: len(run.home_keys()) == 1)
+
+    def full(*_):
+        raise LabError("no space left on device")
+
+    monkeypatch.setattr(run.home, "take", full)
+    with pytest.raises(LabError):
+        run.on()
+    machine, began = run.machines["a"], run.clock.now
+    record, poll = machine._record("e", key(1, 1)), machine.poll
+    machine.poll = lambda id, have: poll(id, have) | {"records": [record], "more": True}   # again and again
+    run.pool.stop()
+    while run.pool.at_work() and run.clock.now < began + PATIENCE_S:
+        run.pool.step()
+        run.clock.now += 1
+    assert not run.pool.at_work()
+
+
+def test_a_machine_that_cannot_be_asked_for_its_records_is_asked_to_stop(records):
+    run = Run(records, {"a": {}, "b": {"takes_s": 1000.0}})
+    run.on(until=lambda: len(run.machines["a"].measured) == 1)
+
+    def broken(*_):
+        raise LabError("its record is damaged")
+
+    run.machines["a"].poll = broken
+    run.on(60)
+    assert run.machines["a"].job["stopped"], "it would measure on for its patience"
 
 
 def test_a_stop_reaches_every_machine_also_one_whose_engine_has_gone_and_comes_back(records):
