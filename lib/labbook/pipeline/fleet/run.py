@@ -85,18 +85,18 @@ class _Run:
         self._todo, self._options, self._fleet, self._profile = todo, options, fleet, profile
         self._display = shown.Shown()
         self._states, self._broken = {}, None
+        self._restricted = {one.name: one.studies for one in fleet.machines} if fleet else {}
         self._pool = None
 
     def all(self):
         """States of the studies, or 128 + signal after an interruption. Ends with nothing of it running anywhere."""
-        restricted = {one.name: one.studies for one in self._fleet.machines} if self._fleet else {}
-        self._fitness = Fitness(self._todo, restricted)
+        self._fitness = Fitness(self._todo, self._restricted)
         engines = self._engines()
         try:
             with Interrupts() as interrupts:
                 self._pool = Pool(engines, Home(self._options.fleet), self._environment_of, self._display.say,
-                                  self._patience_s, self._todo, by_repeat=self._options.until is not None,
-                                  restricted=restricted)
+                                  self._patience_s, self._todo, by_repeat=self._is_limited,
+                                  restricted=self._restricted)
                 self._wait_for_first(engines, interrupts)
                 self._drive(interrupts)
                 if self._broken:
@@ -215,9 +215,18 @@ class _Run:
         return self._pool.measured.get(study, 0) - before
 
     @property
-    def workers(self) -> int:
-        """Machines that are there, 1 at least."""
-        return max(sum(not one.lost and not one.aside for one in list(self._pool.scheduler.machines.values())), 1)
+    def _is_limited(self) -> bool:
+        """Whether the command's time is limited, or by lab.yml that of a study."""
+        asked = (asking.question(study, self._options) for study in self._todo)
+        return self._options.until is not None or any(one and one.seconds for one in asked)
+
+    def workers(self, study: str) -> float:
+        """How many machines a study has, 1 at least: of each that may measure it, its share among the studies that are
+        not over."""
+        going_on = {study, *self._todo} - (self._states.keys() - {study})
+        there = [one.name for one in list(self._pool.scheduler.machines.values()) if not one.lost and not one.aside]
+        allowed = [going_on & set(self._restricted.get(name) or going_on) for name in there]
+        return max(sum(1 / len(studies) for studies in allowed if study in studies), 1.0)
 
 
 class _Asking(asking.Asking):
@@ -228,8 +237,8 @@ class _Asking(asking.Asking):
         self._of = of
 
     def next_round(self, round_s):
-        """As on one machine, but in the same time a fleet measures so many times as much."""
-        workers, until = self._of.workers, self._time_is_up()
+        """As on one machine, but in the same time the study's share of a fleet measures so many times as much."""
+        workers, until = self._of.workers(self.study), self._time_is_up()
         self._stop = None if until is None else until - asking.PAGE_ROUNDS * round_s
         stop = self._stop and time.time() + max(self._stop - time.time(), 0) * workers
         following, board = asking.next_round(self.study, self.asks, self.survey, stop, round_s)

@@ -7,6 +7,8 @@ import pytest
 from labbook.pipeline.executing import pages
 from labbook.pipeline.fleet import plan
 from labbook.pipeline.fleet.run import _Run
+from labbook.pipeline.fleet.scheduler import Machine
+from labbook.pipeline.running import asking
 from labbook.pipeline.running.run import Options
 
 
@@ -38,3 +40,27 @@ def test_a_study_that_another_run_measures_fails_alone(book, capsys):
         run._study("wan", {}, SimpleNamespace(count=0))
     assert run._states == {"wan": pages.FAILED} and run._broken is None
     assert "wan: not started: wan is being run by another labbook" in capsys.readouterr().err
+
+
+@pytest.fixture
+def run_of_three():
+    """Three studies on four machines, of which one is lost and one is for one study."""
+    machines = [SimpleNamespace(name=name, studies=("wan",) if name == "d" else None) for name in "abcd"]
+    run = _Run(dict.fromkeys(("wan", "cms", "ceph")), Options(), SimpleNamespace(machines=machines), None)
+    run._pool = SimpleNamespace(scheduler=SimpleNamespace(machines={
+        name: Machine(name, f"id-{name}", lost=name == "c") for name in "abcd"}))
+    return run
+
+
+def test_a_study_plans_for_its_share_of_the_machines(run_of_three):
+    """Each of several had planned for all of them."""
+    assert run_of_three.workers("wan") == pytest.approx(2 / 3 + 1)
+    assert run_of_three.workers("cms") == 1.0, "one at least"
+    run_of_three._states = {"ceph": pages.OK, "cms": pages.OK}
+    assert run_of_three.workers("wan") == 3
+
+
+@pytest.mark.parametrize("seconds, is_limited", [(None, False), (500, True)])
+def test_where_lab_yml_limits_the_time_the_first_repeats_go_first(run_of_three, monkeypatch, seconds, is_limited):
+    monkeypatch.setattr(asking, "question", lambda study, options: asking.Question(study, "headline", seconds))
+    assert run_of_three._is_limited == is_limited
