@@ -29,6 +29,7 @@ def test_published_and_fresh_summaries_agree(full, make, measure, labs, root, mo
     assert measure(study, speed) == []
     study.complete()
     now = speed.summary()
+    assert set(now.pop("machine")) == {machine_kind.words(machine_kind.kind(provenance.machine()))}
     assert [list(v) for v in now.pop("over").dropna()] == list(fresh.pop("over").dropna())
     pd.testing.assert_frame_equal(now, fresh, check_dtype=False)
     again = study.judge("slower")

@@ -144,7 +144,7 @@ def test_a_fleet_asks_for_as_long_as_one_machine_would(monkeypatch):
         SimpleNamespace(late=(), repeats={}), {"seconds": 0, "open": []}))
     asks = asking.Question("asked", "all", 180, quick=True)
     for made in (asking.Asking("asked", {}, None, {}, asks),
-                 fleet_run._Asking(SimpleNamespace(workers=1), "asked", {}, None, {}, asks, None, None)):
+                 fleet_run._Asking(SimpleNamespace(workers=lambda study: 1), "asked", {}, None, {}, asks, None, None)):
         made.next_round(0.0)
     assert seen == [1180.0, 1180.0]
 
