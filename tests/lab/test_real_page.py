@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import quick_jvm
 from checkout_copy import CHECKOUT, copy_checkout, with_one_study
 from foreign import foreign_hosts
 from real_labs import as_before
@@ -53,7 +54,7 @@ class Desk:
         (folder / "bin" / "ssh").write_text(SSH)
         (folder / "bin" / "ssh").chmod(0o755)
         self.environ = {
-            "HOME": str(home), "PYTHONPATH": f"{self.checkout}/lib", "PATH": f"{folder}/bin:{os.environ['PATH']}", "LANG": "C.UTF-8",
+            "PYTHONSTARTUP": quick_jvm.__file__, "HOME": str(home), "PYTHONPATH": f"{self.checkout}/lib", "PATH": f"{folder}/bin:{os.environ['PATH']}", "LANG": "C.UTF-8",
             "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")}
         key = place.environment(folder / "unused.yml").parent / "foreign_key"
         agent = subprocess.run(["ssh-agent", "-s"], capture_output=True, text=True, check=True).stdout
