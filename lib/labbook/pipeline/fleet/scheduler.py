@@ -216,11 +216,11 @@ class Scheduler:
         """A machine's job is over: None if all of it is measured, or the job, which waits again or has failed for
         good. error: why it did not end well."""
         machine = self.machines[name]
-        job = machine.job
+        job, own_left = machine.job, machine.own_left
         self._free(machine, now)
         if job is None:
             return None
-        if not job.left(machine.id) and (job.points or not error):
+        if not job.left(machine.id) and not (error and (own_left or not job.points)):
             machine.in_a_row = 0
             self._forget(job)
             return None

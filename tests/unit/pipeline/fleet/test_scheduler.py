@@ -286,3 +286,16 @@ def test_a_job_of_a_later_round_has_all_its_tries():
     of.next("a")
     of.ended("a", "it broke")
     assert of.next("b") is not None and not of.failed
+
+
+def test_a_job_whose_points_are_home_has_failed_where_its_ceiling_has():
+    """What the ceiling failed of would be said nowhere."""
+    ceiling = Point("ceiling", "c", 1.0, 30.0)
+    of = scheduler([job(points=2), job(points=2, repeat=2)], own={"s": [("ceilings", ceiling)]})
+    of.next("a")
+    measure(of, "a")
+    assert of.ended("a", "the ceiling failed") is not None and of.left("s") == 2
+    of.next("a")
+    assert of.came("a", "s", "ceilings", "ceiling")
+    measure(of, "a")
+    assert of.ended("a", "its lab would not go down") is None, "all of it is home"
