@@ -254,7 +254,7 @@ def outcome_table(summary: pd.DataFrame, *, by: dict[str, str], outcomes: dict[s
             caption="Numbers of runs.") -> Table:
     """Table of outcomes: a row for each setting of `by`, the number of runs, and for each of
     `outcomes` the number of runs in which this metric is not 0. The last row sums all settings.
-    Runs without the metric are not counted.
+    A metric that some of the runs lack says of how many it is.
     """
     head = (*by.values(), "Runs", *outcomes.values())
     if not len(summary) or not set(by) <= set(summary):
@@ -270,7 +270,8 @@ def _outcome_cells(rows, outcomes):
     yield str(len(rows))
     for metric in outcomes:
         found = pd.to_numeric(rows[metric]).dropna() if metric in rows else pd.Series(dtype=float)
-        yield str(int((found != 0).sum())) if len(found) else LACKING
+        count = str(int((found != 0).sum()))
+        yield LACKING if not len(found) else count if len(found) == len(rows) else f"{count} of {len(found)}"
 
 
 @says_run

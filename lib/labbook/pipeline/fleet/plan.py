@@ -58,12 +58,12 @@ def _of_study(study, chosen, options, interrupts) -> tuple[tuple[list, list], st
         return ([], []), str(busy)
     if outcome.state != pages.PAUSED:
         return ([], []), outcome.message() if outcome.error else "study.complete() was not reached"
-    return unmeasured(study, story, options.profile), ""
+    return unmeasured(study, story, options.profile, chosen), ""
 
 
-def unmeasured(study: str, story, profile: str) -> tuple[list, list]:
+def unmeasured(study: str, story, profile: str, chosen: dict | None = None) -> tuple[list, list]:
     """As plans.of_profile, without the points that some machine has measured."""
-    jobs, own = plans.of_profile(study, story, profile)
+    jobs, own = plans.of_profile(study, story, profile, chosen)
     left = [replace(job, points=tuple(point for point in job.points if not point.machine)) for job in jobs]
     return [job for job in left if job.points], own
 

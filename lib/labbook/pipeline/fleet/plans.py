@@ -6,9 +6,9 @@ from labbook.pipeline.running import totals
 DEFAULT_S = 60.0        # of a point of which nothing is known at all
 
 
-def of_profile(study: str, story, profile: str) -> tuple[list[Job], list[tuple]]:
-    """As `jobs`. Points of which nothing is known share the minutes of the profile in lab.yml."""
-    return jobs(study, story, totals.point_s(study, profile, story.total))
+def of_profile(study: str, story, profile: str, chosen: dict | None = None) -> tuple[list[Job], list[tuple]]:
+    """As `jobs`. Points of which nothing is known take what totals.point_s says of a run with `chosen` parameters."""
+    return jobs(study, story, totals.point_s(study, profile, story.total, chosen))
 
 
 def jobs(study: str, story, default_s: float | None = None) -> tuple[list[Job], list[tuple]]:

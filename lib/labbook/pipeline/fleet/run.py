@@ -201,7 +201,7 @@ class _Run:
     def measure(self, study, chosen, given, story, until) -> int:
         """Have what a plan has left measured, and wait for it; the number of records that came."""
         before = self._pool.measured.get(study, 0)
-        jobs, own = plans.of_profile(study, story, self._options.profile)
+        jobs, own = plans.of_profile(study, story, self._options.profile, chosen)
         points = plans.needed(jobs)
         if jobs and not self._broken:
             self._display.say(f"{study}: {points} points in {len(jobs)} jobs to measure")

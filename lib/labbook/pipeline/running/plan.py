@@ -17,6 +17,7 @@ from labbook.pipeline.setup import doctor, own_clouds, own_hosts
 
 MEASURED, OF_LAB_YML = "from points measured before", "from the study's lab.yml"
 OF_OTHERS = "from points measured before with other parameters"
+OF_EXPERIMENTS = "from published points of other experiments"
 FURTHER = 1.5       # times what the next points take: from there on a run is said to measure further repeats
 
 
@@ -110,7 +111,7 @@ def _of_study(study, chosen, options, story: RunState, round_s: float, verbose: 
         expected = asking.expected(study, asks, story.survey, options.until, round_s)
         of = Plan(study, expected.points, expected.seconds, expected.most_s, "", expected.lines(verbose), expected.look_s)
     else:
-        seconds, source = _time(study, story, options.profile)
+        seconds, source = _time(study, story, options.profile, chosen)
         of = Plan(study, story.total - story.done, seconds and seconds + asking.PAGE_ROUNDS * round_s, None, source,
                   list(_experiments(story)))
     page = "its page is up to date" if current else f"{_points(of.points)}, {of.time()}"
@@ -147,9 +148,9 @@ def _experiments(story):
         yield f"  {name}: {counts['total']} point{'s' * (counts['total'] != 1)}, {counts['done']} measured, {left} to do{time_of}{arms}"
 
 
-def _time(study, story: RunState, profile) -> tuple[float | None, str]:
+def _time(study, story: RunState, profile, chosen) -> tuple[float | None, str]:
     """Seconds of the points that are left, and what they are from: of each experiment what its points took
-    before, or else its share of the minutes in lab.yml."""
+    before, or else as totals.point_s says."""
     left = {name: one["total"] - one["done"] for name, one in story.experiments.items() if one["total"] > one["done"]}
     if not left:
         return 0.0, "nothing is left to measure"
@@ -158,11 +159,12 @@ def _time(study, story: RunState, profile) -> tuple[float | None, str]:
     measured = OF_OTHERS if any(story.experiments[name].get("guessed") for name in known) else MEASURED
     if len(known) == len(left):
         return sum(known.values()), measured
-    point_s = totals.point_s(study, profile, story.total)
+    point_s = totals.point_s(study, profile, story.total, chosen)
     if point_s is None:
         return None, ""
     guessed = point_s * sum(count for name, count in left.items() if name not in known)
-    return sum(known.values()) + guessed, f"{measured} and {OF_LAB_YML}" if known else OF_LAB_YML
+    source = OF_EXPERIMENTS if totals.differ(study, profile, chosen) else OF_LAB_YML
+    return sum(known.values()) + guessed, f"{measured} and {source}" if known else source
 
 
 def _size(count) -> str:

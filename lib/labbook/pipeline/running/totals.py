@@ -7,6 +7,7 @@ executed once without measuring.
 
 import hashlib
 import json
+import statistics
 
 from labbook import paths
 from labbook.checks import load_yaml
@@ -28,8 +29,8 @@ def check_input(outcome) -> None:
 
 
 def before(study, chosen, variables, partial, interrupts) -> dict | None:
-    """{experiments: {name: {done, total, seconds_before (of a point, or None)}}, point_s (by lab.yml, or None)} of
-    a study with a lab; None where the notebook does not say. Refused where its input is wrong."""
+    """{experiments: {name: {done, total, seconds_before (of a point, or None)}}, point_s (see the function)} of a
+    study with a lab; None where the notebook does not say. Refused where its input is wrong."""
     if not (paths.papers(study) / "lab.yml").is_file() or "LABBOOK_PUBLISHED" in variables:
         return None
     experiments = _stored(study, _key(study, chosen, variables))
@@ -42,7 +43,8 @@ def before(study, chosen, variables, partial, interrupts) -> dict | None:
     found = {name: {key: one.get(key) for key in ("done", "total", "seconds_before")}
              for name, one in experiments.items()}
     profile = variables.get(PROFILE, parameters.PROFILES[0])
-    return {"experiments": found, "point_s": point_s(study, profile, sum(one["total"] or 0 for one in found.values()))}
+    points = sum(one["total"] or 0 for one in found.values())
+    return {"experiments": found, "point_s": point_s(study, profile, points, chosen)}
 
 
 def keep(study, chosen, variables, story) -> None:
@@ -78,9 +80,31 @@ def _key(study, chosen, variables) -> str:
     return digest.hexdigest()
 
 
-def point_s(study: str, profile: str, points: int) -> float | None:
-    """Seconds of a point where so many share the minutes of the profile in lab.yml; None where it has none."""
+def point_s(study: str, profile: str, points: int, chosen: dict | None = None) -> float | None:
+    """Seconds of a point of which nothing else is known, or None.
+
+    Where so many points are all of the profile they share its minutes in lab.yml. With parameters (`chosen`) other than
+    the profile's they may be a small part of it, so a point takes what the study's published points take on average.
+    """
+    if chosen is not None and differ(study, profile, chosen):
+        return published_point_s(study)
     file = paths.papers(study) / "lab.yml"
     needs = ((load_yaml(file) or {}).get("needs") or {}) if file.is_file() else {}
     minutes = needs.get("minutes", {}).get(profile)
     return 60 * minutes / points if minutes and points else None
+
+
+def differ(study: str, profile: str, chosen: dict) -> bool:
+    """Whether parameters are others than the profile's, but for the place of the hosts."""
+    return {**chosen, "environment": None} != {**parameters.chosen(study, profile), "environment": None}
+
+
+def published_point_s(study: str) -> float | None:
+    """The mean over all published points of a study; a point's span has the set-up of its block where it is the
+    block's first."""
+    from labbook.study.publication import published
+
+    spans = [json.loads(row.provenance)["during"]
+             for machine in published.sets(study) for name, of in published.read_run(study, machine)["experiments"].items()
+             if of["points"] for row in published.rows(study, machine, name).drop_duplicates("point").itertuples()]
+    return statistics.fmean(span["ended"] - span["started"] for span in spans) if spans else None

@@ -59,8 +59,8 @@ def test_runs_are_counted_by_their_outcome():
                           ((False, 0.0), (False, 1.0), (False, math.nan), (True, 1.0))])
     table = figures.outcome_table(frame, by={"spare": "Spare", "rank": "Rank"}, outcomes=OUTCOMES, label="runs")
     assert table.columns == ("Spare", "Rank", "Runs", "Right", "Lost")
-    assert table.rows == (("no spare", "1", "3", "1", "–"), ("a spare", "1", "1", "1", "–"),
-                          ("all", "", "4", "2", "–"))
+    assert table.rows == (("no spare", "1", "3", "1 of 2", "–"), ("a spare", "1", "1", "1", "–"),
+                          ("all", "", "4", "2 of 3", "–"))
 
 
 def test_without_runs_the_table_says_so():

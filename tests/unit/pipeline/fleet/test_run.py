@@ -15,6 +15,7 @@ from labbook.pipeline.running.run import Options
 @pytest.mark.parametrize("lab, point_s", [
     ("needs: {minutes: {full: 10}}\n", 30.0), ("sites: [a]\n", 60.0), (None, 60.0)])
 def test_points_of_which_nothing_is_known_take_as_long_as_in_the_dry_run(book, lab, point_s):
+    book.study("wan", full="{}")
     if lab:
         book.write("data/papers/wan/lab.yml", lab)
     point = {"key": "k", "setup": "u", "setup_s": None, "point_s": None, "machine": None}
@@ -30,7 +31,7 @@ def test_points_of_which_nothing_is_known_take_as_long_as_in_the_dry_run(book, l
     run = _Run({}, Options(profile="full"), None, "rack")
     run._pool = SimpleNamespace(measured={}, submit=submit)
     run.measure("wan", {}, {}, story, None)
-    (batch,), (planned, _) = submitted, plan.unmeasured("wan", story, "full")
+    (batch,), (planned, _) = submitted, plan.unmeasured("wan", story, "full", {})
     assert batch.jobs == planned and batch.jobs[0].points[0].point_s == point_s
 
 

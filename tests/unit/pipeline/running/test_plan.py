@@ -2,7 +2,7 @@ import pytest
 
 from labbook.lab.description import LabDescription
 from labbook.pipeline.executing import pages
-from labbook.pipeline.running import asking, plan, run
+from labbook.pipeline.running import asking, plan, run, totals
 from labbook.pipeline.setup import doctor
 
 LAB = """sites: [a, b]
@@ -115,6 +115,15 @@ def test_what_is_not_known_of_one_experiment_is_its_share_of_lab_yml(book, capsy
     assert plan.plan([], run.Options()) == 0
     assert ("5 points to measure, about 5 min, from points measured before and from the study's lab.yml"
             in capsys.readouterr().out)
+
+
+def test_a_small_part_of_a_profile_does_not_share_all_its_minutes(book, capsys, monkeypatch):
+    monkeypatch.setattr(asking, "PAGE_ROUNDS", 0)
+    monkeypatch.setattr(totals, "published_point_s", lambda study: 20.0)
+    book.study("wan", PLANS.format(seconds=None))
+    book.write("data/papers/wan/lab.yml", LAB)
+    assert plan.plan([], run.Options(given=(("repeats", "1"),))) == 0
+    assert "1 point to measure, about 20 s, from published points of other experiments" in capsys.readouterr().out
 
 
 def test_a_refused_parameter_is_wrong_input(book, capsys):
