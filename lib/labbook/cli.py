@@ -156,8 +156,8 @@ def _run(commands):
     run.add_argument("--for", type=_duration, dest="seconds", metavar="40m",
                      help="stop between points after this time (40m, 1h30m); exit code 3")
     run.add_argument("--until-decided", action="store_true",
-                     help="repeat experiments until their claims have a verdict, or until --for is over, which "
-                     "several studies share")
+                     help="repeat experiments until their claims are decided (replicated or not replicated), or "
+                     "until --for is over, which several studies share")
     run.add_argument("--claims", metavar="WHICH",
                      help="which claims --until-decided is for: headline (the paper's main results), paper (the "
                      "paper's), all, or ids such as create-faster,list-faster (default: all)")
@@ -176,7 +176,7 @@ def _book(commands):
     status.add_argument("--json", action="store_true", help=_JSON)
     _claims(commands)
     publish = _command(commands, "publish", "book:publish",
-                       "write summaries of this machine's last long run to data/published")
+                       "write the summaries and verdicts of this machine's last run of a profile to data/published")
     publish.add_argument("study", metavar="STUDY")
     publish.add_argument("--profile", choices=("quick", "full"),
                          help="the profile of the run to publish; quick for a quick run, such as one with "

@@ -344,7 +344,7 @@ def _select(rows, wanted, source, profile, known_words):
         if any(matches(row[name], want) for row in rows):
             continue
         check_value(name, want, rows, known_words, source)
-        raise NotRun(f"the {profile} profile measured no point with {name} {_wanted(want)}")
+        raise NotRun(f"this run of the {profile} profile measured no point with {name} {_wanted(want)}")
     for name, want in wanted.items():
         rows = [row for row in rows if matches(row[name], want)]
     return rows

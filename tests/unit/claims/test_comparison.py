@@ -13,7 +13,7 @@ from labbook.errors import InputError
 def test_a_name_with_a_number_an_abbreviation_and_a_word_more_are_not_taken_for_others(want, known):
     found = [row | {"system": known} for row in rows(factor(2))]
     rule = {"name": "below", "value": 3, "where": {"system": want}}
-    assert judged(rule, found).reason == f"the quick profile measured no point with system {want}"
+    assert judged(rule, found).reason == f"this run of the quick profile measured no point with system {want}"
 
 
 @pytest.mark.parametrize("rule, message", [
@@ -33,4 +33,4 @@ def test_what_the_full_profile_has_is_no_slip_of_the_pen_where_it_was_not_measur
     with pytest.raises(InputError, match="did you mean 'read'"):
         decide(claim, found, ["op"])
     outcome = decide(claim, found, ["op"], known={"reads"})
-    assert (outcome.verdict, outcome.reason) == (NOT_RUN, "the quick profile measured no point with op reads")
+    assert (outcome.verdict, outcome.reason) == (NOT_RUN, "this run of the quick profile measured no point with op reads")

@@ -1,4 +1,5 @@
-"""`labbook publish STUDY`: write the summaries of this machine's last long run, to be committed.
+"""`labbook publish STUDY`: write the summaries and verdicts of this machine's last run of a profile, to be
+committed.
 
 A set a kind of machine, data/published/STUDY/MACHINE/, beside those of other machines.
 """
