@@ -44,7 +44,7 @@ def main():
             found = bonnie(host, folder, directories=1, files=args.files, seconds_at_most=SECONDS).metrics
             return {op: found[f"by_clock_sequential_{op}_per_s"] for op in OPS}
 
-        for number in rounds.left("create"):
+        for number in rounds.left(OPS[-1]):
             found = {way: way() for way in ((ours, theirs) if number % 2 else (theirs, ours))}
             for op in OPS:
                 rounds.add(op, found[ours][op], found[theirs][op])

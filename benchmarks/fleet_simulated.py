@@ -8,7 +8,6 @@ jobs then go through the scheduler that `labbook run --fleet` uses, and time is 
 The book's page "Many machines" has the file that --json names here. It needs no lab and no root.
 """
 
-import os
 import tempfile
 
 import shared
@@ -82,5 +81,4 @@ def print_sizes(rows) -> None:
 
 
 if __name__ == "__main__":
-    os.environ.pop("LABBOOK_RECORDS", None)
     shared.run(main)

@@ -17,9 +17,9 @@ class Book:
     def __init__(self, folder: Path, studies: list[str]):
         self.folder, self.studies = folder, studies
 
-    def forget_pages(self, *studies: str) -> None:
-        """Take away the pages of these studies, or of all: they have never run then."""
-        for study in studies or self.studies:
+    def forget_pages(self) -> None:
+        """Take away the pages of all studies: they have never run then."""
+        for study in self.studies:
             for path in (self.folder / "build").rglob(f"*{study}*"):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 

@@ -45,9 +45,9 @@ def run(main) -> None:
         sys.exit(f"{Path(sys.argv[0]).stem}: {error}")
 
 
-def check(*, packages=(), artifacts=(), root=True) -> None:
+def check(*, packages=(), artifacts=()) -> None:
     """LabError, with the command that installs it, for what is missing of Debian's packages and of
-    the artifacts. `root`: labs are brought up, which takes root or sudo without a password."""
+    the artifacts, and of root or sudo without a password, which labs take."""
     from labbook.pipeline.setup import install    # here, since a timed process imports this file
     from labbook.pipeline.setup.requirements import Need
 
@@ -57,12 +57,11 @@ def check(*, packages=(), artifacts=(), root=True) -> None:
     if missing:
         raise LabError(f"{', '.join(missing)}: not installed", remedy="Type: "
                        f"{Path(sys.executable).with_name('labbook')} install --benchmarks")
-    if root:
-        try:
-            install.as_root()
-        except LabError:
-            raise LabError("labs need root or sudo without a password",
-                           remedy=f"Type: sudo {sys.executable} {' '.join(sys.argv)}") from None
+    try:
+        install.as_root()
+    except LabError:
+        raise LabError("labs need root or sudo without a password",
+                       remedy=f"Type: sudo {sys.executable} {' '.join(sys.argv)}") from None
 
 
 def versions(*packages: str) -> dict[str, str]:

@@ -32,7 +32,6 @@ need_venv_module() {
     package=$("$python" -c 'import sys; print("python3.%d-venv" % sys.version_info[1])')
     command -v apt-get >/dev/null || fail "$python has no venv module; install $package"
     say "installing $package"
-    export DEBIAN_FRONTEND=noninteractive
     install="apt-get -qq -o DPkg::Lock::Timeout=300 install --no-install-recommends --no-remove $package"
     log=build/bootstrap.log
     as_root env DEBIAN_FRONTEND=noninteractive $install >"$log" 2>&1 ||

@@ -8,10 +8,10 @@ import time
 import traceback
 
 from labbook import __version__
+from labbook.paths import LOCAL
 
 _COMMANDS = "labbook.commands"
 _ALL, _JSON = "default: all", "as JSON, for programs"
-_LOCAL = "environments/local.yml"
 _VERDICTS = ("replicated", "not replicated", "open", "not testable here", "not run", "not judged yet")
 _EPILOG = """`labbook COMMAND --help` explains a command.
 
@@ -259,8 +259,8 @@ One page without other files, and a table of the hosts.""")
 
 def _where_measured(command):
     where = command.add_mutually_exclusive_group()
-    where.add_argument("--environment", metavar="FILE", default=_LOCAL,
-                       help=f"where it was measured: this machine or your own hosts (default: {_LOCAL})")
+    where.add_argument("--environment", metavar="FILE", default=LOCAL,
+                       help=f"where it was measured: this machine or your own hosts (default: {LOCAL})")
     where.add_argument("--fleet", metavar="FILE", help="it was measured by the fleet of this file, or of this name")
     where.add_argument("--cluster", metavar="PROFILE", help="it was measured by this ipyparallel cluster")
 
@@ -271,8 +271,8 @@ def _lab(commands):
   labbook ssh small
   labbook down""")
     up.add_argument("study", metavar="STUDY")
-    up.add_argument("--environment", metavar="FILE", default=_LOCAL,
-                    help=f"where: this machine or your own hosts (default: {_LOCAL})")
+    up.add_argument("--environment", metavar="FILE", default=LOCAL,
+                    help=f"where: this machine or your own hosts (default: {LOCAL})")
     ssh = _command(commands, "ssh", "lab:ssh", "open a shell, or run a command, on a host of a lab")
     ssh.add_argument("host", metavar="HOST", help="or LAB/HOST if several labs have this host")
     ssh.add_argument("remote_command", nargs=argparse.REMAINDER, metavar="COMMAND",
@@ -331,8 +331,8 @@ def _machine(commands):
   labbook doctor
   labbook doctor cms_scalability --environment environments/hosts.yml""")
     doctor.add_argument("studies", nargs="*", metavar="STUDY", help=_ALL)
-    doctor.add_argument("--environment", metavar="FILE", default=_LOCAL,
-                        help=f"where labs would run (default: {_LOCAL})")
+    doctor.add_argument("--environment", metavar="FILE", default=LOCAL,
+                        help=f"where labs would run (default: {LOCAL})")
     doctor.add_argument("--fleet", metavar="FILE", help="look at all machines of this fleet at once")
     doctor.add_argument("--profile", choices=("quick", "full"), default="quick",
                         help="the profile for which hosts, packages and disk space are checked (default: quick)")

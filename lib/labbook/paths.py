@@ -52,11 +52,14 @@ def _of_command() -> Path | None:
 def environment(name, what: str, option: str) -> Path:
     """A file that the user names from the working folder or the checkout. InputError with those in environments/.
     what: it is, in words; option: that names it."""
-    for path in (Path(name).absolute(), checkout() / name):
+    for path in (Path(os.path.abspath(name)), checkout() / name):
         if path.is_file():
             return path
     there = sorted(str(path.relative_to(checkout())) for path in (checkout() / "environments").glob("*.yml"))
     raise InputError(f"no such {what}", file=name, key=option, allowed=there)
+
+
+LOCAL = "environments/local.yml"       # where labs run by default: on this machine
 
 
 def papers(name: str) -> Path:

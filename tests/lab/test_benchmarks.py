@@ -15,7 +15,7 @@ from checkout_copy import CHECKOUT
 from labbook.claims.schema import RULES
 from labbook.pipeline.setup import install
 
-FOLDER, LOGS = CHECKOUT / "benchmarks", CHECKOUT / "build" / "benchmarks"
+FOLDER = CHECKOUT / "benchmarks"
 NO_BENCHMARK = {"shared", "rounds", "scratch_book", "every", "ccm_ring"}
 # Of these tests/unit/test_benchmarks.py reads what the other side prints, since a run takes too long here.
 ELSEWHERE = {"kills", "ceph_up", "files_load", "keyvalue_load", "notebook", "ring_up", "fleet_simulated"}

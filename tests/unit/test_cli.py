@@ -163,7 +163,8 @@ def test_which_claims_are_asked_reaches_the_press(monkeypatch, args, which):
     (["-p", "repeats", "3"], "1", "-p: published results are shown as they were measured"),
     (["--environment", "environments/hosts.yml"], "1", "--environment: published results"),
     (["--remeasure"], "1", "--remeasure: published results"),
-    (["--profile", "full", "--dry-run"], "1", "--profile: published results")])
+    (["--profile", "full", "--dry-run"], "1", "--profile: published results"),
+    (["--dry-run"], "1", "--dry-run: published results")])
 def test_options_that_do_not_go_together_are_refused(monkeypatch, capsys, args, published, message):
     monkeypatch.setenv("LABBOOK_PUBLISHED", published)
     assert cli.main(["run", *args]) == 2

@@ -51,7 +51,7 @@ def _check_asking(given) -> None:
     if given.until_decided and _published():
         raise InputError("published results get no further repeats", key="--until-decided", allowed=_NOT_PUBLISHED)
     of_measuring = {"-p": given.given, "--environment": given.environment, "--remeasure": given.remeasure,
-                    "--profile": given.profile != "quick"}
+                    "--profile": given.profile != "quick", "--dry-run": given.dry_run}
     for option in [option for option, is_given in of_measuring.items() if is_given and _published()]:
         raise InputError("published results are shown as they were measured", key=option, allowed=_NOT_PUBLISHED)
 

@@ -15,7 +15,7 @@ def doctor(given) -> int:
     if given.fleet:
         from labbook.pipeline.fleet import machines
 
-        _check_fleets_doctor(given, doctor.LOCAL)
+        _check_fleets_doctor(given, paths.LOCAL)
         return machines.doctor(given.studies, given.fleet, given.json, given.profile)
     return doctor.main(given.studies, given.json, environment_file(given.environment), given.profile,
                        given.verbose)
@@ -192,7 +192,8 @@ def _labs_down(given) -> int:
         print(f"lab {lab_id} is down")
     if given.all:
         return _in_use(list(Lab.list()))
-    if given.lab in {*swept, *(studies.get(lab_id) for lab_id in swept)} - {None}:
+    kept = any(lab.keep and lab.study == given.lab for lab in Lab.list())
+    if not kept and given.lab in {*swept, *(studies.get(lab_id) for lab_id in swept)} - {None}:
         return 0    # its owner had died
     lab = _to_take_down(list(Lab.list()), given.lab)
     if lab is not None:

@@ -225,11 +225,12 @@ def median_table(summary: pd.DataFrame, *, by: dict[str, str], metrics: dict[str
     paper.yml's names. A metric that a setting lacks is a dash.
     """
     parameters, found = list(by), {}
+    of_settings = made(summary, parameters)
     for metric in metrics:
         rows = with_metric(summary, metric) if set(parameters) <= set(summary) else summary.iloc[:0]
         for point in over_repeats(rows, parameters, metric).itertuples() if len(rows) else ():
             setting = tuple(getattr(point, parameter) for parameter in parameters)
-            found.setdefault(setting, {})[metric] = _median_cell(point, made(summary, parameters).get(setting))
+            found.setdefault(setting, {})[metric] = _median_cell(point, of_settings.get(setting))
     head = (*by.values(), *metrics.values())
     if not found:
         return not_measured(head, label)

@@ -141,6 +141,16 @@ def test_down_says_which_labs_of_other_checkouts_stay_up(monkeypatch, capsys):
     assert "lab l2 of /other stays up: labbook down l2" in output
 
 
+def test_down_takes_the_kept_lab_of_a_study_beside_one_whose_owner_died(monkeypatch, capsys):
+    monkeypatch.setenv("LABBOOK_ROOT", "/mine")
+    up = {"l1": running("l1", "/mine"), "l2": running("l2", "/mine", keep=False)}
+    monkeypatch.setattr(Lab, "list", lambda: list(up.values()))
+    monkeypatch.setattr(Lab, "sweep", lambda everything: [up.pop("l2").id])
+    monkeypatch.setattr(Lab, "take_down", up.pop)
+    assert commands._labs_down(SimpleNamespace(lab="shopping", all=False)) == 0
+    assert capsys.readouterr().out == "lab l2 is down\nlab l1 is down\n" and not up
+
+
 def test_down_with_all_takes_kept_labs_and_says_which_are_in_use(monkeypatch, capsys):
     up = {"l1": running("l1", "/other"), "l2": running("l2", "/mine", keep=False)}
     monkeypatch.setattr(Lab, "list", lambda: list(up.values()))

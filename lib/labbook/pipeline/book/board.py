@@ -145,10 +145,12 @@ def _points(found) -> str:
 def conditions(study: str) -> dict:
     """Conditions of all verdicts of a study: those of the latest, with the first start, the last end
     and all points. {} if nothing was measured."""
-    found = [v["conditions"] for v in claims.verdicts(study) if v["conditions"]]
-    if not found:
+    judged = [v for v in claims.verdicts(study) if v["conditions"]]
+    if not judged:
         return {}
-    different = {(c["from"], c["to"]): c for c in found}.values()
+    experiments, found = {one["id"]: one.get("experiment") for one in claims.load(study)}, [v["conditions"] for v in judged]
+    different = {(experiments.get(v["id"]), v["conditions"]["from"], v["conditions"]["to"]): v["conditions"]
+                 for v in judged}.values()
     return max(found, key=lambda c: c["to"]) | {
         "from": min(c["from"] for c in found), "to": max(c["to"] for c in found),
         "points": sum(c["points"] for c in different),

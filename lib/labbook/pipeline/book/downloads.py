@@ -65,7 +65,7 @@ def _summaries(study: str, note: dict) -> dict:
     from labbook.study import Study
     from labbook.study.publication import published
 
-    of = Study(study, note["environment"] or "environments/local.yml")
+    of = Study(study, note["environment"] or paths.LOCAL)
     of.run.fleet = note.get("fleet")
     if note["published"]:
         frames = {name: published.load(of, name).drop(columns=published.JSON_COLUMNS)

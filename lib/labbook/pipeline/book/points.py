@@ -68,7 +68,7 @@ def _made(study, note) -> dict[str, bytes]:
     from labbook.study.publication import completed
     from labbook.study.records.record import grid_keys
 
-    of = Study(study, note["environment"] or "environments/local.yml")
+    of = Study(study, note["environment"] or paths.LOCAL)
     of.run.fleet = note.get("fleet")
     metas = {}
     for grid in completed.grids(of.place, study, note["profile"]):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from labbook import paths
+from labbook.paths import LOCAL
 from labbook.checks import check, load_yaml
 from labbook.errors import InputError
 from labbook.lab.environment import inventory
@@ -16,7 +17,6 @@ ALLOW = {
     "code": "copy this checkout's files to `checkout` there, and make its Python environment",
     "packages": "install the Debian packages, jars and Python packages that studies need (sudo)",
 }
-LOCAL = "environments/local.yml"
 LOST_AFTER_S = 60
 _OF_ALL = {
     "checkout": {"type": "string", "pattern": r"^/[A-Za-z0-9._/-]+$", "maxLength": 200, "description":

@@ -115,7 +115,7 @@ def install(studies, file, profile) -> int:
     for problem in problems:
         print(f"labbook: {problem}", file=sys.stderr)
     if not problems:
-        print(f"{len(fleet.machines)} machines in {time.monotonic() - began:.0f} s; "
+        print(f"{sum(bool(one.allow) for one in fleet.machines)} machines in {time.monotonic() - began:.0f} s; "
               f"labbook doctor --fleet {file} looks at them", file=sys.stderr)
     return int(bool(problems))
 
@@ -189,10 +189,14 @@ def _send_checkout(connection, machine) -> None:
     channel.settimeout(LOOK_SECONDS)
     # the library is replaced whole: a module that is gone here would change its fingerprint there
     channel.exec_command(f"cd {folder} && rm -rf lib/labbook notebooks data/papers && tar -xzf - --no-same-owner")
-    with channel.makefile("wb") as sink, tarfile.open(fileobj=sink, mode="w|gz", bufsize=CHUNK) as tar:
-        for name in files:
-            tar.add(paths.checkout() / name, arcname=name)
-    channel.shutdown_write()
+    try:
+        with channel.makefile("wb") as sink, tarfile.open(fileobj=sink, mode="w|gz", bufsize=CHUNK) as tar:
+            for name in files:
+                tar.add(paths.checkout() / name, arcname=name)
+        channel.shutdown_write()
+    except OSError:
+        if not channel.exit_status_ready():     # the connection broke, or a file here cannot be read
+            raise
     if (code := channel.recv_exit_status()) != 0:
         raise LabError(f"copying the checkout ended with {code}: its disk may be full")
 

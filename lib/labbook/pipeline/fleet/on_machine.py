@@ -20,7 +20,6 @@ from labbook import paths
 from labbook.atomic_files import open_lock, write_whole
 from labbook.errors import InputError, LabbookError
 
-LOCAL = "environments/local.yml"
 NAME = "LABBOOK_MACHINE"            # in an engine's environment: the machine's name in the fleet
 BATCH_BYTES = 8 * 2**20             # of records an answer, or one record
 JOB_ID = re.compile(r"[0-9a-f]{16}")
@@ -61,7 +60,7 @@ def _import_all() -> None:
     from labbook.study.records import provenance, record
 
     with suppress(LabbookError):
-        record.Records(paths.records_dir() / provenance.place(paths.checkout() / LOCAL)).files("0" * 20)
+        record.Records(paths.records_dir() / provenance.place(paths.checkout() / paths.LOCAL)).files("0" * 20)
 
 
 def start(job: dict) -> str | None:

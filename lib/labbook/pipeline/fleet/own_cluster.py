@@ -107,6 +107,7 @@ class _Session:
         self.machine, self._engine, self._folder = machine, engine, folder
         self._alive_s = max(int(lost_after_s) // 4, 1)
         self._log = paths.build_dir() / "logs" / f"fleet-{machine.name}.log"
+        self._log.unlink(missing_ok=True)       # of an earlier run
         self._process, self._next, self._pause = None, 0.0, 1.0
 
     def tend(self) -> None:

@@ -8,8 +8,7 @@ import sys
 from dataclasses import replace
 
 from labbook.errors import InputError
-from labbook.pipeline.executing import pages
-from labbook.pipeline.executing.driver import Interrupts, look
+from labbook.pipeline.executing.driver import Interrupts
 from labbook.pipeline.executing.progress import duration
 from labbook.pipeline.fleet import plans
 from labbook.pipeline.fleet.file import Fleet
@@ -17,11 +16,11 @@ from labbook.pipeline.fleet.run import check_local, check_options
 from labbook.pipeline.fleet.scheduler import Scheduler, seconds
 from labbook.pipeline.fleet.simulated import simulate
 from labbook.pipeline.running import asking, run
+from labbook.pipeline.running.plan import tried
 
 
 def plan(names, options: run.Options, file) -> int:
-    """Print it; 1 if a notebook fails before its plan is complete, 128 + signal after an interruption. InputError for
-    options that have no such plan."""
+    """Print it; exit codes as those of the plan for one machine. InputError for options that have no such plan."""
     why = "the number of repeats that decide a claim is not known before the run"
     no_plan = InputError(why, key="--dry-run", allowed=(
         "with --profile full and without --until-decided, or without --fleet: the estimate for one machine"))
@@ -34,31 +33,20 @@ def plan(names, options: run.Options, file) -> int:
     run.check_files(jobs)
     if any(asking.question(study, options) for study in jobs):    # the quick profile asks, too
         raise no_plan
-    found, failed = {}, False
+    found, states = {}, []
     with Interrupts("stopping") as interrupts:
         for study, chosen in jobs.items():
             check_local(study, chosen)
             print(f"{study}: looking what there is to measure", file=sys.stderr, flush=True)
-            found[study], why = _of_study(study, chosen, options, interrupts)
+            state, story, why = tried(study, chosen, options, interrupts)
             if interrupts.count:
                 return 128 + interrupts.signal
+            states.append(state)
             if why:
-                failed = True
                 print(f"{study}: no plan: {why}", file=sys.stderr)
+            found[study] = ([], []) if why else unmeasured(study, story, options.profile, chosen)
     print("\n".join(lines(fleet, found)))
-    return int(failed)
-
-
-def _of_study(study, chosen, options, interrupts) -> tuple[tuple[list, list], str]:
-    """((jobs, what each machine measures for itself), why there is no plan or "")."""
-    try:
-        with pages.only_me(study) as partial:
-            outcome, story = look(study, chosen, partial, run.variables(study, options), interrupts)
-    except pages.Busy as busy:
-        return ([], []), str(busy)
-    if outcome.state != pages.PAUSED:
-        return ([], []), outcome.message() if outcome.error else "study.complete() was not reached"
-    return unmeasured(study, story, options.profile, chosen), ""
+    return run.exit_code(states, interrupts)
 
 
 def unmeasured(study: str, story, profile: str, chosen: dict | None = None) -> tuple[list, list]:

@@ -182,7 +182,7 @@ class Pool:
                 talk.answered_s = now
                 then(talk, answer)
         if not machine.lost and now - talk.answered_s > self._patience_s * LOST_FACTOR and (talk.call or not there):
-            self._lose(name, talk, now)
+            self._lose(name, talk)
         if machine.lost:
             self._look_for(talk, there, now)
         elif talk.call is None and there and now >= talk.next:
@@ -222,8 +222,8 @@ class Pool:
             if job_id:
                 self._ask(talk, self._stop_taken, on_machine.stop, job_id)
 
-    def _lose(self, name, talk, now):
-        job = self.scheduler.lose(name, now)
+    def _lose(self, name, talk):
+        job = self.scheduler.lose(name)
         talk.job_id, talk.call, talk.about = None, None, None
         what = f"; {job.name} is measured elsewhere, or there once it is back" if job else ""
         self._say(f"{name} is lost: no answer for {self._patience_s * LOST_FACTOR:.0f} s{what}")
@@ -246,7 +246,7 @@ class Pool:
     def _started(self, talk, refused):
         if refused:     # another driver's job, or one of ours that ends: later
             talk.job_id, talk.next = None, self._clock() + self._patience_s / 4
-            self.scheduler.give_back(self._name(talk), self._clock())
+            self.scheduler.give_back(self._name(talk))
 
     def _polled(self, talk, status):
         name, machine = self._name(talk), self._machine(self._name(talk))
@@ -279,18 +279,17 @@ class Pool:
         return True
 
     def _ended(self, name, job, status):
-        now = self._clock()
         if job is None:
             return
         if self._stopping or self._time_is_up(job):
-            self.scheduler.give_up(name, now)
+            self.scheduler.give_up(name)
             return
         if status["state"] == on_machine.UNKNOWN:     # it never began, or its disk is another's
-            self.scheduler.give_back(name, now)
+            self.scheduler.give_back(name)
             return
         error = status.get("error")
         cut_short = status["state"] == on_machine.KILLED or status.get("outcome") == pages.INTERRUPTED
-        left = (self.scheduler.killed if cut_short else self.scheduler.ended)(name, error, now)
+        left = (self.scheduler.killed if cut_short else self.scheduler.ended)(name, error)
         for one in status.get("failures", ()) if left else ():
             self._home.take_failure(job.study, one["experiment"], one["key"], one["failure"], one["trace"])
         if left is not None:

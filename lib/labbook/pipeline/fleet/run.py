@@ -14,11 +14,12 @@ from dataclasses import replace
 
 from labbook.errors import InputError, LabbookError, LabError
 from labbook.lab.local.cores import SHARE
+from labbook.paths import LOCAL
 from labbook.pipeline.executing import pages
 from labbook.pipeline.executing.driver import CLEAN_UP_SECONDS, Driver, Interrupts, Outcome, look
 from labbook.pipeline.executing.progress import Bar
 from labbook.pipeline.fleet import plans, shown
-from labbook.pipeline.fleet.file import LOCAL, LOST_AFTER_S, Fleet
+from labbook.pipeline.fleet.file import LOST_AFTER_S, Fleet
 from labbook.pipeline.fleet.fitness import Fitness
 from labbook.pipeline.fleet.home import Home
 from labbook.pipeline.fleet.pool import Batch, Needs, Pool
@@ -241,7 +242,7 @@ class _Asking(asking.Asking):
         workers, until = self._of.workers(self.study), self._time_is_up()
         self._stop = None if until is None else until - asking.PAGE_ROUNDS * round_s
         stop = self._stop and time.time() + max(self._stop - time.time(), 0) * workers
-        following, board = asking.next_round(self.study, self.asks, self.survey, stop, round_s)
+        following, board = asking.next_round(self.asks, self.survey, stop, round_s)
         shorter = {"seconds": round(board["seconds"] / workers, 1),
                    "open": [one | {"seconds": round(one["seconds"] / workers, 1)} for one in board["open"]],
                    "cut": self._is_cut(following, until)}
@@ -249,13 +250,16 @@ class _Asking(asking.Asking):
         return following
 
     def _execute(self, interrupts, repeats, claims=None, page=False, **more):
+        came = 0
         if repeats and not interrupts.count:
             given = {**self._variables, **asking.variables(self.asks, repeats, claims)}
             outcome, story = self._of._plan(self.study, self._chosen, self._partial, given, interrupts)
             if outcome.state == pages.PAUSED:
-                self._measured += self._of.measure(self.study, self._chosen, given, story, self._stop)
+                came = self._of.measure(self.study, self._chosen, given, story, self._stop)
+                self._measured += came
         with EXECUTIONS:
             outcome, story = super()._execute(interrupts, repeats, claims, page, **more)
+        story.measured += came      # which an answer to a round that is cut short counts
         return (Outcome(pages.INTERRUPTED) if self._of._broken else outcome), story
 
 

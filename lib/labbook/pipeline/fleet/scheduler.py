@@ -66,8 +66,7 @@ def seconds(points, up: str | None = None) -> float:
 @dataclass
 class Machine:
     """`name`: in the fleet; `id`: of its records. studies: those that it can run, None: all. own: {study: keys of
-    what each machine measures for itself that it has}. since: when its job began; last: when the last record of
-    it came, or it began."""
+    what each machine measures for itself that it has}. last: when the last record of it came, or its job began."""
 
     name: str
     id: str
@@ -77,12 +76,10 @@ class Machine:
     job: Job | None = None
     own_left: tuple = ()            # of its job: points that it measures for itself first
     up: str | None = None           # of its job: the set-up of the point whose record came last
-    since: float = 0.0
     last: float = 0.0
     in_a_row: int = 0
     own: dict = field(default_factory=dict)
     done: int = 0                   # points
-    busy_s: float = 0.0
 
     def seconds(self) -> float:
         """Expected of what is left of its job, and of what it measures for itself first."""
@@ -119,12 +116,12 @@ class Scheduler:
         known.lost, known.id, known.studies = False, id, studies
         return known
 
-    def lose(self, name: str, now: float = 0.0) -> Job | None:
+    def lose(self, name: str) -> Job | None:
         """A machine does not answer any more: its job waits again, unless all of it is measured. It is the machine's
         still if that comes back before another is free."""
         machine = self.machines[name]
         machine.lost, job = True, machine.job
-        self.give_back(name, now)
+        self.give_back(name)
         return job
 
     def next(self, name: str, now: float = 0.0) -> Job | None:
@@ -136,7 +133,7 @@ class Scheduler:
         if job is None:
             return None
         self.waiting = [other for other in self.waiting if other is not job]
-        machine.job, machine.since, machine.last, machine.up = job, now, now, None
+        machine.job, machine.last, machine.up = job, now, None
         measured = machine.own.get(job.study, frozenset())
         machine.own_left = tuple(point for point in self._own.get(job.study, ()) if point.key not in measured)
         return job
@@ -212,12 +209,12 @@ class Scheduler:
     def _is_own(self, study, key) -> bool:
         return any(point.key == key for point in self._own.get(study, ()))
 
-    def ended(self, name: str, error: str | None = None, now: float = 0.0) -> Job | None:
+    def ended(self, name: str, error: str | None = None) -> Job | None:
         """A machine's job is over: None if all of it is measured, or the job, which waits again or has failed for
         good. error: why it did not end well."""
         machine = self.machines[name]
         job, own_left = machine.job, machine.own_left
-        self._free(machine, now)
+        self._free(machine)
         if job is None:
             return None
         if not job.left(machine.id) and not (error and (own_left or not job.points)):
@@ -246,7 +243,7 @@ class Scheduler:
         self._tried.pop(job.name, None)
         self._kills.pop(job.name, None)
 
-    def killed(self, name: str, error: str, now: float = 0.0) -> Job | None:
+    def killed(self, name: str, error: str) -> Job | None:
         """A machine's job was cut short, by a reboot or without contact: it goes on there. See `ended`."""
         job = self.machines[name].job
         if job is None:
@@ -254,21 +251,21 @@ class Scheduler:
         self._kills[job.name] += 1
         if self._kills[job.name] >= KILLS:
             del self._kills[job.name]
-            return self.ended(name, error, now)
-        self.give_back(name, now)
+            return self.ended(name, error)
+        self.give_back(name)
         return job
 
-    def give_back(self, name: str, now: float = 0.0) -> None:
+    def give_back(self, name: str) -> None:
         """A machine has its job no more: it waits again, unless all of it is measured."""
         machine = self.machines[name]
         job, own_left = machine.job, machine.own_left
-        self._free(machine, now)
+        self._free(machine)
         if job is not None and (job.left(machine.id) if job.points else own_left):
             self.waiting.append(job)
 
-    def give_up(self, name: str, now: float = 0.0) -> None:
+    def give_up(self, name: str) -> None:
         """A machine's job ended since it was to end; nothing is to be done about it."""
-        self._free(self.machines[name], now)
+        self._free(self.machines[name])
 
     def put_aside(self, name: str, why: str) -> None:
         """A machine gets no more jobs; the one that it has waits again. The job is not to blame."""
@@ -294,7 +291,5 @@ class Scheduler:
     def _others(self, machine) -> bool:
         return any(one is not machine and not one.lost and not one.aside for one in self.machines.values())
 
-    def _free(self, machine, now):
-        if machine.job and now:
-            machine.busy_s += now - machine.since
+    def _free(self, machine):
         machine.job, machine.own_left = None, ()

@@ -5,6 +5,7 @@ import shutil
 import sys
 import time
 
+from labbook.pipeline.executing.driver import Unbroken
 from labbook.pipeline.executing.progress import LINE_EVERY_S, duration
 from labbook.pipeline.fleet.simulated import simulate
 
@@ -16,7 +17,7 @@ class Shown:
     """Lines about events, and the state: a line that is redrawn on a terminal, elsewhere one a minute."""
 
     def __init__(self, stream=None, clock=time.monotonic):
-        self.stream, self._clock = stream or sys.stderr, clock
+        self.stream, self._clock = stream or Unbroken(sys.stderr), clock
         self.live = self.stream.isatty() and os.environ.get("TERM") != "dumb"
         self._last, self._left = clock(), None
 

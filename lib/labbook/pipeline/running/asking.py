@@ -170,7 +170,7 @@ class Asking:
         """The next round, by the last survey; the board shows it."""
         until = self._time_is_up()
         self._stop = None if until is None else until - PAGE_ROUNDS * round_s
-        following, board = next_round(self.study, self.asks, self.survey, self._stop, round_s)
+        following, board = next_round(self.asks, self.survey, self._stop, round_s)
         self.board = board | {"cut": self._is_cut(following, until)}
         return following
 
@@ -246,7 +246,7 @@ def expected(study: str, asks: Question, survey: dict, until: float | None, roun
     Where time is short, the last point begins before the time is up and is half done then.
     """
     until = _earliest(until, asks.seconds and time.time() + asks.seconds)
-    following, board = next_round(study, asks, survey, until and until - PAGE_ROUNDS * round_s, round_s)
+    following, board = next_round(asks, survey, until and until - PAGE_ROUNDS * round_s, round_s)
     most = until and max(until - time.time(), 0.0)
     seconds = board["seconds"] + round_s
     if most is not None and seconds > most:
@@ -270,12 +270,11 @@ def _open_briefly(board) -> list[str]:
         ("open", soon), ("open, and would take longer than the time limit", late), ("left out", closed)) if names]
 
 
-def next_round(study, asks, survey, stop, round_s) -> tuple[planner.Round, dict]:
+def next_round(asks, survey, stop, round_s) -> tuple[planner.Round, dict]:
     """The next round and the board; stop: when its last point may start, epoch s, or None."""
     left = math.inf if stop is None else max(stop - time.time(), 0.0)
     following = planner.plan(survey, LOOKS, left, round_s=round_s, default_s=_default(asks, survey))
-    entries = {one["id"]: one for one in claims.load(study)}
-    return following, _board(entries, survey, following, asks, PAGE_ROUNDS * round_s)
+    return following, _board(survey, following, asks, PAGE_ROUNDS * round_s)
 
 
 def _updated(before: dict | None, survey: dict) -> dict:
@@ -301,17 +300,17 @@ def _recorded(survey) -> int:
 
 
 def _default(asks: Question, survey) -> float:
-    """Seconds of a point of which nothing is known: what the study's other points take, or else by the profile's
-    minutes in lab.yml, which are far too many where the run has only a part of the profile; 5 without."""
+    """Seconds of a point of which nothing is known: what the study's other points take, here or else in what is
+    published, or by the profile's minutes in lab.yml; 5 without."""
     known = [s for one in survey["experiments"].values() for s in one["point_s"] or ()]
     if known:
         return statistics.fmean(known)
     points = sum(one["declared"] for part in ("experiments", "unread") for one in survey[part].values())
-    return totals.point_s(asks.study, asks.profile, points) or 5.0
+    return totals.published_point_s(asks.study) or totals.point_s(asks.study, asks.profile, points) or 5.0
 
 
-def _board(entries, survey, following, asks, page_s) -> dict:
-    """The state of an ask: which ("headline"), claims (ids), asked, decided, open ([{id, statement, seconds
+def _board(survey, following, asks, page_s) -> dict:
+    """The state of an ask: which ("headline"), claims (ids), asked, decided, open ([{id, seconds
     (from at_s until it is decided), repeats, needed, late}]), closed ([{id, why}]), now ({experiment: {repeats,
     claims}}), at_s (epoch), seconds (from at_s to the end). An Asking adds cut (see Asking._is_cut)."""
     known = planner.claims_of(survey)
@@ -320,8 +319,7 @@ def _board(entries, survey, following, asks, page_s) -> dict:
     closed = [one for one in known if one not in waiting and one not in decided]
     return {
         "which": asks.which, "claims": list(asks.claims), "asked": len(known), "decided": len(decided),
-        "open": [{"id": one.id, "statement": entries[one.id]["statement"], "repeats": one.repeats,
-                  "needed": one.needed, "seconds": round(following.seconds[one.id], 1),
+        "open": [{"id": one.id, "repeats": one.repeats, "needed": one.needed, "seconds": round(following.seconds[one.id], 1),
                   "late": one.id in following.late} for one in waiting],
         "closed": [{"id": one.id, "why": _why_closed(one)} for one in closed],
         "now": {name: {"repeats": repeats, "claims": [one.id for one in waiting if one.experiment == name

@@ -1,12 +1,12 @@
 """`labbook run --dry-run`: points, time and resources of a run, and its actions as root on this
 machine or on each host of the environment."""
 
+import math
 import sys
 import time
 from dataclasses import dataclass, replace
 
 from labbook import paths
-from labbook.errors import LabbookError
 from labbook.lab.description import LabDescription
 from labbook.lab.quantities import size_text
 from labbook.pipeline.executing import pages
@@ -59,7 +59,7 @@ def plan(names, options: run.Options, verbose: bool = False) -> int:
             began = time.monotonic()
             if options.which and seconds is not None:
                 options = replace(options, until=time.time() + seconds / shares)
-            state, story, why = _try(study, chosen, options, interrupts)
+            state, story, why = tried(study, chosen, options, interrupts)
             if interrupts.count:
                 return 128 + interrupts.signal
             states.append(state)
@@ -67,16 +67,17 @@ def plan(names, options: run.Options, verbose: bool = False) -> int:
                 print(f"{study}: no plan: {why}", file=sys.stderr)
             else:
                 found.append(_of_study(study, chosen, options, story, time.monotonic() - began, verbose))
-    print("\n\n".join(["\n".join(_total(found, options.profile))] * (len(found) > 1) + ["\n".join(one.lines) for one in found]))
+    print("\n\n".join(["\n".join(_total(found, options.profile, seconds))] * (len(found) > 1) + ["\n".join(one.lines) for one in found]))
     return run.exit_code(states, interrupts)
 
 
-def _total(found: list[Plan], profile: str):
-    """All studies together, then a line a study."""
+def _total(found: list[Plan], profile: str, most_s: float | None):
+    """All studies together, which share a time limit, then a line a study."""
     known = [one for one in found if one.seconds is not None]
     less = f"; unknown: {', '.join(one.study for one in found if one.seconds is None)}" if len(known) < len(found) else ""
+    seconds = min(sum(one.seconds for one in known), math.inf if most_s is None else most_s)
     yield (f"{len(found)} studies, {profile} profile: {_points(sum(one.points for one in found))}, "
-           f"about {duration(sum(one.seconds for one in known))}{less}")
+           f"about {duration(seconds)}{less}")
     for one in found:
         yield f"  {one.study}: {_points(one.points)}, {one.time()}"
 
@@ -85,7 +86,7 @@ def _points(count: int) -> str:
     return f"{count} point{'s' * (count != 1)} to measure" if count else "nothing to measure"
 
 
-def _try(study, chosen, options, interrupts):
+def tried(study, chosen, options, interrupts):
     """Look with the question that a run would ask: (the state in which that ended, the story, why there is no plan)."""
     asks = asking.question(study, options)
     variables = run.variables(study, options) | (asking.variables(asks) if asks else {})
@@ -103,8 +104,7 @@ def _try(study, chosen, options, interrupts):
 
 def _of_study(study, chosen, options, story: RunState, round_s: float, verbose: bool) -> Plan:
     """round_s: what this execution of the notebook took, of which a run needs some more."""
-    lab = LabDescription.load(paths.papers(study) / "lab.yml")
-    lab = lab if options.profile == "full" else lab.of()
+    lab = _lab(study, options.profile)
     asks = asking.question(study, options)
     current = not run.is_to_run(study, chosen, options)
     if asks and story.survey:
@@ -112,13 +112,23 @@ def _of_study(study, chosen, options, story: RunState, round_s: float, verbose: 
         of = Plan(study, expected.points, expected.seconds, expected.most_s, "", expected.lines(verbose), expected.look_s)
     else:
         seconds, source = _time(study, story, options.profile, chosen)
-        of = Plan(study, story.total - story.done, seconds and seconds + asking.PAGE_ROUNDS * round_s, None, source,
-                  list(_experiments(story)))
+        left = story.total - story.done
+        most = max(options.until - time.time(), 0.0) if options.until is not None and left else None
+        of = Plan(study, left, seconds and seconds + asking.PAGE_ROUNDS * round_s, most, source, list(_experiments(story)))
     page = "its page is up to date" if current else f"{_points(of.points)}, {of.time()}"
-    head = [f"{study}, {options.profile} profile: {page}", *of.lines,
-            f"  memory: {_size(lab.needs.get('memory'))}, disk: {_size(lab.disk_bytes(options.profile))}"]
+    head = [f"{study}, {options.profile} profile: {page}", *of.lines]
+    if lab:
+        head += [f"  memory: {_size(lab.needs.get('memory'))}, disk: {_size(lab.disk_bytes(options.profile))}",
+                 *_place(study, chosen, lab, options.profile, verbose)]
     nothing = {"points": 0, "seconds": 0.0, "most_s": None, "source": "its page is up to date"} if current else {}
-    return Plan(**{**vars(of), **nothing, "lines": [*head, *_place(study, chosen, lab, options.profile, verbose)]})
+    return Plan(**{**vars(of), **nothing, "lines": head})
+
+
+def _lab(study, profile) -> LabDescription | None:
+    """What a profile brings up; None of a study without a lab."""
+    file = paths.papers(study) / "lab.yml"
+    lab = LabDescription.load(file) if file.is_file() else None
+    return lab if lab is None or profile == "full" else lab.of()
 
 
 def _place(study, chosen, lab, profile, verbose):
@@ -131,7 +141,7 @@ def _place(study, chosen, lab, profile, verbose):
         return
     actions = root_actions.every(lab) if verbose else root_actions.summary(lab)
     yield from (f"  as root: {action}" for action in actions)
-    yield from (f"  {one.words()}" for one in _missing_features(study))
+    yield from (f"  {one.words()}" for one in doctor.missing_features(study))
     missing = _missing_packages(study, profile)
     if missing:
         how = f"labbook install {study}{' --profile full' if profile == 'full' else ''}"
@@ -171,19 +181,9 @@ def _size(count) -> str:
     return size_text(count) if count else "not stated"
 
 
-def _missing_features(study) -> list:
-    try:
-        return doctor.missing_features(study)
-    except LabbookError:
-        return []  # a study without a lab.yml
-
-
 def _missing_packages(study, profile) -> list[str]:
     from labbook.pipeline.setup import install
     from labbook.pipeline.setup.requirements import requirements
 
-    try:
-        wanted = requirements([study], profile=profile).packages.values()
-        return [need.name for need, found in install.installed(wanted) if not found]
-    except LabbookError:
-        return []  # a study without a lab.yml
+    wanted = requirements([study], profile=profile).packages.values()
+    return [need.name for need, found in install.installed(wanted) if not found]

@@ -150,7 +150,7 @@ def environment_of(study, chosen):
     from labbook.lab.environment.environment import Environment
 
     name = _environment_name(study, chosen)
-    return Environment.load(paths.checkout() / environment_file(name)) if name else None
+    return Environment.load(environment_file(paths.checkout() / name)) if name else None
 
 
 def _check_hosts(study, environment, chosen):
@@ -169,7 +169,7 @@ def check_needs(jobs, profile="quick") -> None:
 
     by_environment = {}
     for study in _with_lab(jobs):
-        name = environment_file(_environment_name(study, jobs[study]) or doctor.LOCAL)
+        name = environment_file(paths.checkout() / (_environment_name(study, jobs[study]) or paths.LOCAL))
         by_environment.setdefault(name, []).append(study)
     for name, studies in by_environment.items():
         doctor.require(studies, name, profile, jobs)
@@ -262,7 +262,7 @@ def _execute(study, chosen, options, asks, interrupts, partial, bar):
 def _redactor(study, chosen):
     """The function that removes addresses, users and keys of the environment's hosts from a page."""
     name = _environment_name(study, chosen)
-    return provenance.redactor(paths.checkout() / environment_file(name)) if name else lambda data: data
+    return provenance.redactor(environment_file(paths.checkout() / name)) if name else lambda data: data
 
 
 def _keep(study, outcome, partial, about) -> None:

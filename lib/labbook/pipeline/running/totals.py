@@ -44,7 +44,8 @@ def before(study, chosen, variables, partial, interrupts) -> dict | None:
              for name, one in experiments.items()}
     profile = variables.get(PROFILE, parameters.PROFILES[0])
     points = sum(one["total"] or 0 for one in found.values())
-    return {"experiments": found, "point_s": point_s(study, profile, points, chosen)}
+    unknown = any(one["seconds_before"] is None and (one["total"] or 0) > (one["done"] or 0) for one in found.values())
+    return {"experiments": found, "point_s": point_s(study, profile, points, chosen) if unknown else None}
 
 
 def keep(study, chosen, variables, story) -> None:

@@ -16,11 +16,10 @@ from labbook.lab.quantities import size_text
 from labbook.pipeline.setup import install
 from labbook.pipeline.setup.requirements import EVERY_LAB, requirements
 
-LOCAL = "environments/local.yml"
 QUICK = "quick"     # the profile
 
 
-def main(studies=(), as_json=False, environment=LOCAL, profile=QUICK, verbose=False) -> int:
+def main(studies=(), as_json=False, environment=paths.LOCAL, profile=QUICK, verbose=False) -> int:
     """Print what is missing for `studies` (all when empty), and a line a study that has everything; every finding
     if verbose. 1 when something is missing."""
     findings = examine(studies, environment, profile)
@@ -72,7 +71,7 @@ def _complete(findings) -> str:
     return f"all {len(findings)} requirements are there{of}"
 
 
-def require(studies=(), environment=LOCAL, profile=QUICK, chosen=None) -> None:
+def require(studies=(), environment=paths.LOCAL, profile=QUICK, chosen=None) -> None:
     """LabError with all missing findings, if there are any; to be called before anything starts. chosen: as of
     `examine`."""
     missing = [finding for finding in examine(studies, environment, profile, chosen) if not finding.ok]
@@ -112,7 +111,7 @@ def _distribution() -> str:
         return "unknown distribution"
 
 
-def examine(studies=(), environment=LOCAL, profile=QUICK, chosen=None) -> list[Finding]:
+def examine(studies=(), environment=paths.LOCAL, profile=QUICK, chosen=None) -> list[Finding]:
     """`environment`: a file, from the checkout's root. profile: the one whose data must find room on the disk.
     chosen: {study: parameters of its run}, which decide the hosts that it needs; None: those of the profile."""
     from labbook.lab.environment.environment import Environment

@@ -16,7 +16,7 @@ from labbook.pipeline.sources import notebooks
 
 _LIBRARY = Path(__file__).resolve().parents[2]
 # No kernel imports these: the floors forbid it.
-_ABOVE = {"pipeline", "commands", "cli.py", "__main__.py"}
+_ABOVE = {"pipeline", "commands", "cli.py"}
 
 
 def page_key(study: str, parameters: dict, published: bool = False) -> dict:

@@ -284,6 +284,10 @@ def test_when_and_on_what_it_ran_covers_all_experiments(staged):
     ran = text("_generated/ran.md")
     assert "2026-01-02 03:04 to 2026-01-02 04:00" in ran and "Some CPU" in ran
     assert board.conditions("cms")["points"] == 16
+    book.write("data/papers/cms/claims.yml", CLAIM + CLAIM.replace("id: faster", "id: fairer").replace(
+        "experiment: clients", "experiment: other"))
+    book.write("build/claims/cms.json", json.dumps([VERDICT, VERDICT | {"id": "fairer"}]))
+    assert board.conditions("cms")["points"] == 16, "two experiments of the same minutes are two"
 
 
 def test_every_row_of_the_books_tables_has_a_header(staged):

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
+from labbook import paths
 from labbook.pipeline.fleet import on_machine
 
 FIRST, OTHER = "1" * 16, "2" * 16
@@ -37,7 +38,7 @@ def kill(process):
 
 
 def job(id):
-    return {"id": id, "study": "s", "points": {}, "environment": on_machine.LOCAL}
+    return {"id": id, "study": "s", "points": {}, "environment": paths.LOCAL}
 
 
 def test_another_driver_begins_nothing_from_the_first_moment_of_a_job_to_its_end(begun, monkeypatch):

@@ -84,6 +84,9 @@ def test_the_plan_of_a_notebook_asks_no_machine(book, capsys, tmp_path):
     with pages.only_me("wan"):
         assert main(["run", "wan", "--fleet", str(file), "--dry-run"]) == 1
     assert "wan: no plan: wan is being run by another labbook" in capsys.readouterr().err
+    book.study("wan", "from labbook.errors import InputError\nraise InputError('too many', key='repeats')")
+    assert main(["run", "wan", "--fleet", str(file), "--dry-run"]) == 2
+    assert "wan: no plan: repeats: too many" in capsys.readouterr().err
     lab.write_text(lab.read_text() + "quick: {claims: all, seconds: 60}\n")
     book.write("data/papers/wan/claims.yml", "[]\n")
     assert main(["run", "wan", "--fleet", str(file), "--dry-run"]) == 2

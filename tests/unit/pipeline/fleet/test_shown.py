@@ -1,6 +1,7 @@
 """Who measures what, in lines for a user."""
 
 import io
+import os
 from types import SimpleNamespace
 
 from labbook.pipeline.fleet import shown
@@ -33,6 +34,16 @@ def test_without_a_machine_no_time_is_reported():
     of = pool()
     of.scheduler.lose("a")
     assert shown.state(of, shown.left_s(of)) == "0 of 3 machines measure, 2 lost, 1 set aside  3 jobs wait"
+
+
+def test_a_reader_of_stderr_that_ends_is_no_error(monkeypatch):
+    there, here = os.pipe()
+    with open(here, "w") as stream:
+        monkeypatch.setattr("sys.stderr", stream)
+        display = shown.Shown()
+        os.close(there)
+        display.say("m1 is lost")
+        display.say("m2 is lost")
 
 
 def test_programs_get_the_same():

@@ -1,3 +1,6 @@
+import re
+import time
+
 import pytest
 
 from labbook.lab.description import LabDescription
@@ -115,6 +118,17 @@ def test_what_is_not_known_of_one_experiment_is_its_share_of_lab_yml(book, capsy
     assert plan.plan([], run.Options()) == 0
     assert ("5 points to measure, about 5 min, from points measured before and from the study's lab.yml"
             in capsys.readouterr().out)
+
+
+def test_a_plan_names_the_time_after_which_no_point_starts(book, capsys, monkeypatch):
+    monkeypatch.setattr(asking, "PAGE_ROUNDS", 0)
+    for study in ("one", "two"):
+        book.study(study, PLANS.format(seconds=240))
+    assert plan.plan([], run.Options(until=time.time() + 300.5)) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "2 studies, quick profile: 2 points to measure, about 5 min"
+    assert re.match("  one: 1 point to measure, about 4 min, time limit (4 min 5.|5 min)", lines[1])
+    assert not [line for line in lines if "memory:" in line], "without a lab.yml"
 
 
 def test_a_small_part_of_a_profile_does_not_share_all_its_minutes(book, capsys, monkeypatch):

@@ -21,6 +21,18 @@ def no_lab(monkeypatch):
     monkeypatch.setattr(run, "sweep_labs", lambda: None)
 
 
+def test_an_environment_is_one_file_whatever_folder_it_is_named_from(book, monkeypatch, tmp_path):
+    file = book.write("environments/mine.yml", "provider: namespaces\n")
+    monkeypatch.chdir(book.root / "notebooks")
+    assert run.environment_file("../environments/mine.yml") == run.environment_file(str(file)) == "environments/mine.yml"
+    other = tmp_path / "other" / "environments"
+    other.mkdir(parents=True)
+    (other / "mine.yml").write_text("provider: ssh\n")
+    monkeypatch.chdir(other.parent)
+    book.study("good", "1")
+    assert run.environment_of("good", {"environment": "environments/mine.yml"}).provider == "namespaces"
+
+
 def test_a_notebook_runs_with_its_parameters_and_its_page_is_kept(book):
     book.study("good", "import os\nprint(repeats, os.getcwd() == os.environ['LABBOOK_ROOT'])",
                book.complete)
