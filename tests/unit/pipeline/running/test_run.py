@@ -23,13 +23,13 @@ def no_lab(monkeypatch):
 
 def test_an_environment_is_one_file_whatever_folder_it_is_named_from(book, monkeypatch, tmp_path):
     file = book.write("environments/mine.yml", "provider: namespaces\n")
+    book.study("good", "1")
     monkeypatch.chdir(book.root / "notebooks")
     assert run.environment_file("../environments/mine.yml") == run.environment_file(str(file)) == "environments/mine.yml"
     other = tmp_path / "other" / "environments"
     other.mkdir(parents=True)
     (other / "mine.yml").write_text("provider: ssh\n")
     monkeypatch.chdir(other.parent)
-    book.study("good", "1")
     assert run.environment_of("good", {"environment": "environments/mine.yml"}).provider == "namespaces"
 
 
