@@ -1,11 +1,12 @@
 """Small labs of the tests' own, always taken down."""
 
 import pytest
-from quick_jvm import quick
+from quick_jvm import patient, quick
 from small_labs import describe, new_id
 
 from labbook.lab import Environment, Lab
 from labbook.systems.cassandra import config as cassandra_config
+from labbook.systems.cassandra.node import Cassandra
 
 
 @pytest.fixture(scope="module")
@@ -21,4 +22,5 @@ def quick_to_start():
     runs after these: by module, since a session ends with its process."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cassandra_config, "jvm_options", quick(cassandra_config.jvm_options))
+        patch.setattr(Cassandra, "await_answer", patient)
         yield

@@ -62,7 +62,7 @@ def test_the_tutorial_leads_to_verdicts_and_adds_new_files_only(clone, type_in):
     assert " M _toc.yml" in changed
     others = [line for line in changed if line != " M _toc.yml"]
     assert others and all(line.startswith("?? ") and line[3:].startswith(PAPERS) for line in others), others
-    type_in(f"python -m pytest -q tests/unit/papers tests/unit/test_floors.py -k '{NAME} or contracts'")
-    type_in("python -m pytest -q tests/unit/study/records/test_fingerprint.py -k all_that_measures")
+    type_in(f"python -m pytest -q tests/unit/papers/*.py tests/unit/papers/{NAME} tests/unit/test_floors.py "
+            f"tests/unit/study/records/test_fingerprint.py -k '{NAME} or contracts or all_that_measures'")
     page = (clone / "build/html/notebooks" / f"{NAME}.html").read_text()
     assert "What a flush costs".lower() in page.lower()

@@ -9,7 +9,7 @@ STUDY, DATA_MB, SHARE = "cassandra_elasticity", 16, 0.2
 REPEATS = {f"{name}.repeats": 1 for name in ("size", "parallel", "priority", "dying", "leaving")}
 TINY = {"cassandra.data_mb": DATA_MB, "cassandra.ring_delay_ms": 4000, "cassandra.stream_mbit": 8,
         **{f"{name}.data_mb": DATA_MB for name in ("response", "parallel", "leaving")}, "disk.share": SHARE, "disk.loads": ["none"],
-        "joins.share": SHARE, "joins.clients": 2, "joins.before_s": 1.0, "joins.after_s": 0.5,
+        "joins.share": SHARE, "joins.clients": 1, "joins.before_s": 1.0, "joins.after_s": 0.5,
         "ceiling.calling_s": 1.0, "seek.reading_s": 0.5, "size.data_mb": [DATA_MB], "size.loads": ["none", "read"],
         "size.growth_share": SHARE, "response.joiners": 1, "response.warm_s": 1.0, "response.steady_s": 2.0,
         "response.ends_s": 60.0,

@@ -19,6 +19,7 @@ from labbook.systems.openstack import config, services
 from labbook.systems.openstack.config import HERE
 from labbook.systems.openstack.lab_cloud import OpenStack
 from labbook.systems.openstack.releases import PORTS, RELEASES
+from labbook.workloads.clouds import functions
 from labbook.workloads.clouds.functions import cloud_function
 from labbook.workloads.clouds.guests import Guests
 from labbook.workloads.clouds.testbed import Testbed
@@ -169,7 +170,8 @@ def test_only_the_clouds_host_reaches_the_volumes(platform, stranger):
 
 @pytest.mark.parametrize("name", ["reboot_several", "attach_usual_name", "write_volume", "detach",
                                   "snapshot_fresh", "terminate"])
-def test_a_function_of_the_client(ground, name, platform):
+def test_a_function_of_the_client(ground, name, platform, monkeypatch):
+    monkeypatch.setattr(functions, "SEVERAL", 2)    # servers, of an emulated processor
     load = cloud_function(name, ground)
     assert load.metrics["works"] == 1, load.metrics["evidence"]
     check_listeners([platform.host, platform.platform.store], "openstack")

@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import quick_noise
 from checkout_copy import copy_checkout
 
 from labbook.claims import claims, rules
@@ -32,7 +33,8 @@ class TinyPage:
         """By `labbook run`, with so many more words and variables of the environment."""
         given = [word for name, value in parameters.items()
                  for word in ("-p", name, value if isinstance(value, str) else json.dumps(value))]
-        environ = {**os.environ, "LABBOOK_ROOT": str(self.checkout), **variables}
+        environ = {**os.environ, "LABBOOK_ROOT": str(self.checkout),
+                   "PYTHONSTARTUP": quick_noise.__file__, **variables}
         environ.pop("LABBOOK_RECORDS", None)
         done = subprocess.run([sys.executable, "-m", "labbook.cli", "run", self.study, *words, *given],
                               cwd=self.checkout, env=environ, stdin=subprocess.DEVNULL, text=True,

@@ -12,6 +12,7 @@ import signal
 import sys
 from pathlib import Path
 
+import quick_noise  # noqa: F401 (for what it sets)
 from small_labs import describe
 
 from labbook.lab import Environment, Lab

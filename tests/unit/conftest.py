@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from forked_notebooks import forked  # noqa: F401 (a fixture)
 from published_stand_ins import full_run, two_sets  # noqa: F401 (fixtures)
 from study_stand_ins import labs, make, measure, root  # noqa: F401 (fixtures)
 

@@ -1,6 +1,7 @@
 """A comparison: the points that a rule compares, and their values in each repeat."""
 
 import math
+from functools import cache
 from statistics import median
 
 from labbook.claims.bounds import OF_GROWTH, OF_VALUES, UNKNOWN, direction
@@ -48,7 +49,7 @@ class Comparison:
         self.of_successes = str(metric).endswith(("_ms", "_per_s"))
         self.operations, self.failed, self.excluded, self.partial, self.incomplete = 0, 0, set(), set(), set()
         self.baseline = rule.get("baseline", {})
-        self._curves = {}   # along -> curves
+        self._curves, self._bends = {}, {}      # along -> curves; (along, setting) -> bend
         self._points, self._limited = [], []    # of each arm: (repeat, setting) measured, and limited by the clients
         for arm in [rule.get("of", {})] + ([rule["than"]] if "than" in rule else []):
             wanted = {**rule.get("where", {}), **arm}
@@ -271,12 +272,18 @@ class Comparison:
         for curve in self.curves(along):
             if len(curve) < 3:
                 raise self._lacks(f"fewer than three values of {along} can be compared")
-            usual = zip(*self._usual(curve, along))
-            curves.append((bend(self._places(curve, along), list(map(median, usual))),
-                           self._above_0(0, repeat, curve, along)))
+            curves.append((self._bend(curve, along), self._above_0(0, repeat, curve, along)))
         return exponent_between(lambda exponent: sum(
             [factor * value for factors, values in curves for factor, value in zip(factors(exponent), values)]),
             low, high)
+
+    def _bend(self, curve, along):
+        """`bend` of a curve: the function of an exponent, the same for all repeats."""
+        key = along, curve[0][1]
+        if key not in self._bends:
+            usual = zip(*self._usual(curve, along))
+            self._bends[key] = cache(bend(self._places(curve, along), list(map(median, usual))))
+        return self._bends[key]
 
     def _usual(self, curve, along) -> list[list[float]]:
         """The first arm's values on a curve in the first look's repeats, of which all values are above 0 there."""

@@ -22,7 +22,7 @@ def no_lab(monkeypatch):
 
 
 @pytest.fixture
-def asked(book):
+def asked(book, forked):
     asked_book.write(book)
     return book
 
@@ -68,7 +68,7 @@ def test_what_is_decided_gets_no_further_repeats_and_the_page_is_made(asked, cap
 QUICK = "quick: {claims: headline, seconds: 3000}\n"
 
 
-def test_the_quick_profile_asks_what_lab_yml_says(book, capsys):
+def test_the_quick_profile_asks_what_lab_yml_says(book, forked, capsys):
     asked_book.write(book, asked_book.LAB + QUICK)
     assert plan.plan([], run.Options()) == 0
     output = capsys.readouterr().out
@@ -93,7 +93,7 @@ def question(book, **options):
     return asking.question("asked", run.Options(**options))
 
 
-def test_only_the_quick_profile_without_parameters_asks_by_itself(book):
+def test_only_the_quick_profile_without_parameters_asks_by_itself(book, forked):
     asked_book.write(book, asked_book.LAB + QUICK)
     assert question(book).claims == ("clear",) and question(book).quick
     for options in ({"profile": "full"}, {"given": (("repeats", "3"),)}, {"published": True}):
@@ -126,7 +126,7 @@ def test_claims_are_asked_by_their_ids(asked, capsys):
     assert "1 of 1 up to date" in capsys.readouterr().err
 
 
-def test_a_quick_run_that_the_commands_time_cut_short_is_not_up_to_date(book, monkeypatch, capsys):
+def test_a_quick_run_that_the_commands_time_cut_short_is_not_up_to_date(book, forked, monkeypatch, capsys):
     asked_book.write(book, asked_book.LAB + QUICK)
     with monkeypatch.context() as patch:
         patch.setattr(asking, "PAGE_ROUNDS", 1e6)       # the page needs all of the time

@@ -25,6 +25,9 @@ raise Stopped("only the plan was asked for")
 """
 
 
+pytestmark = pytest.mark.usefixtures("forked")
+
+
 @pytest.fixture(autouse=True)
 def missing(monkeypatch):
     """What this machine lacks of the kernel's features."""

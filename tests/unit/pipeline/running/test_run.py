@@ -99,7 +99,7 @@ def test_a_notebook_that_did_not_come_to_its_end_is_a_failure_whatever_papermill
     assert not list((book.root / "build/pages").glob(".*.partial.ipynb"))
 
 
-def test_the_others_go_on_after_one_failed(book):
+def test_the_others_go_on_after_one_failed(book, forked):
     book.study("a", "1/0")
     book.study("b", book.complete)
     assert run.run([], run.Options()) == 1
@@ -131,7 +131,7 @@ def test_nothing_starts_when_a_file_of_a_study_is_wrong(book, file, text, messag
     assert not (book.root / "build").exists()
 
 
-def test_what_the_notebook_refuses_is_reported_before_anything_is_measured(book, monkeypatch, capsys):
+def test_what_the_notebook_refuses_is_reported_before_anything_is_measured(book, forked, monkeypatch, capsys):
     monkeypatch.setattr(run, "check_needs", lambda *_: None)
     monkeypatch.setattr(run, "sweep_labs", lambda: None)
     book.write("data/papers/a/lab.yml", "sites: [x]\nhosts: {db: {site: x, role: db}}\n")
@@ -157,7 +157,7 @@ REFUSES = "from labbook.errors import InputError\nraise InputError('too many', k
 
 
 @pytest.mark.parametrize("cells, code", [((REFUSES, None), 1), ((REFUSES, REFUSES), 2), ((REFUSES, "1/0"), 1)])
-def test_wrong_input_is_the_code_only_where_all_were_refused(book, cells, code):
+def test_wrong_input_is_the_code_only_where_all_were_refused(book, forked, cells, code):
     """2 says that nothing was started, and yet studies had been measured."""
     for study, cell in zip("ab", cells):
         book.write(f"data/papers/{study}/lab.yml", "sites: [x]\nhosts: {db: {site: x, role: db}}\n")
@@ -165,7 +165,7 @@ def test_wrong_input_is_the_code_only_where_all_were_refused(book, cells, code):
     assert plan.plan([], run.Options()) == code and run.run([], run.Options()) == code
 
 
-def test_a_notebook_that_is_saved_broken_while_another_runs_keeps_nothing_else_back(book, capsys):
+def test_a_notebook_that_is_saved_broken_while_another_runs_keeps_nothing_else_back(book, forked, capsys):
     """The command had ended with the code of wrong input, and what came after was not run."""
     for study in "abc":
         book.write(f"data/papers/{study}/lab.yml", "sites: [x]\nhosts: {db: {site: x, role: db}}\n")

@@ -81,16 +81,22 @@ def test_a_wrong_value_is_found_out_by_the_program(built, tmp_path):
 
 
 @needs_gcc
-def test_what_is_compiled_is_kept_until_its_sources_change(built):
-    machine, programs, compiler = built
+def test_what_is_compiled_is_kept_until_its_sources_change(tmp_path):
+    """By a compiler that only writes a file."""
+    cc = tmp_path / "cc"
+    cc.write_text('#!/bin/sh\n[ "$1" = --version ] && exec gcc --version\nwhile [ "$1" != -o ]; do shift; done\n'
+                  'head -c 2000 /dev/zero > "$2"\n')
+    cc.chmod(0o755)
+    host, compiler = here_host(tmp_path, "c1"), str(cc)
+    programs = build(host, compiler=compiler)
     Path(programs["ep"]).write_text("changed by hand")
-    assert build(machine.via, compiler=compiler) == programs
+    assert build(host, compiler=compiler) == programs
     assert Path(programs["ep"]).read_text() == "changed by hand"
     note = Path(programs["ep"]).with_name("built.json")
     note.write_text(note.read_text().replace('"digest": "', '"digest": "0'))
-    build(machine.via, compiler=compiler)
+    build(host, compiler=compiler)
     assert Path(programs["ep"]).stat().st_size > 1000
-    assert "gcc" in facts(machine.via)["npb_compiler"] and "-O3" in facts(machine.via)["npb_flags"]
+    assert "gcc" in facts(host)["npb_compiler"] and "-O3" in facts(host)["npb_flags"]
 
 
 def test_without_a_compiler_what_to_install_is_reported(tmp_path):
