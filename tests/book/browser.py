@@ -61,14 +61,19 @@ def size(driver, width_height) -> None:
         "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600})
 
 
-def visit(driver, url: str, width_height=DESK) -> Visit:
-    """Open an address afresh and see what comes of it."""
+def open_page(driver, url: str, width_height=DESK) -> None:
+    """Open an address afresh, and wait until it is drawn."""
     driver.get("about:blank")
     _drain(driver)
     size(driver, width_height)
     driver.get(url)
     driver.execute_async_script(
         "const done = arguments[0]; document.fonts.ready.then(() => requestAnimationFrame(() => done()))")
+
+
+def visit(driver, url: str, width_height=DESK) -> Visit:
+    """Open an address afresh and see what comes of it."""
+    open_page(driver, url, width_height)
     complaints = [entry["message"] for entry in driver.get_log("browser")
                   if entry["level"] in ("SEVERE", "WARNING")]
     return Visit(url, driver.title, complaints, list(_abroad(driver)),

@@ -6,7 +6,7 @@ from importlib import resources
 
 import pytest
 import selenium_axe_python
-from browser import DESK, PHONE, visit
+from browser import DESK, PHONE, open_page, size
 
 AXE = (resources.files(selenium_axe_python) / "axe-core" / "axe.min.js").read_text()
 RUN = """const [rules, without, done] = arguments;
@@ -52,8 +52,8 @@ def violations(driver, theme: str, rules=None, without=()) -> list:
     return driver.execute_async_script(RUN, rules, list(without))
 
 
-def in_both_themes(driver, address: str, size, without=()) -> list:
-    visit(driver, address, size)
+def in_both_themes(driver, address: str, width_height, without=()) -> list:
+    open_page(driver, address, width_height)
     return violations(driver, "light", None, without) + violations(driver, "dark", OF_A_THEME, without)
 
 
@@ -64,8 +64,11 @@ def ours(driver, pages):
 
 
 def test_no_page_has_what_some_readers_cannot_use(driver, ours):
-    found = {page.name: in_both_themes(driver, page.as_uri(), DESK, () if page.name in KINDS else AROUND)
-             for page in ours}
+    found = {}
+    for page in ours:
+        seen = in_both_themes(driver, page.as_uri(), DESK, () if page.name in KINDS else AROUND)
+        size(driver, PHONE)
+        found[page.name] = seen + violations(driver, "light", OF_A_LAYOUT)
     assert not {name: seen for name, seen in found.items() if seen}
 
 
@@ -76,19 +79,11 @@ def test_a_page_of_each_kind_can_be_used_on_a_phone(driver, ours):
     assert not {name: seen for name, seen in found.items() if seen}
 
 
-def test_no_pages_layout_on_a_phone_is_in_a_readers_way(driver, ours):
-    found = {}
-    for page in ours:
-        visit(driver, page.as_uri(), PHONE)
-        found[page.name] = violations(driver, "light", OF_A_LAYOUT)
-    assert not {name: seen for name, seen in found.items() if seen}
-
-
 def test_what_axe_would_say_of_a_bad_page(driver, tmp_path):
     bad = tmp_path / "bad.html"
     bad.write_text('<html lang="en"><title>bad</title><main><h1>Bad</h1><img src="data:image/png;base64,AAAA">'
                    '<p style="color:#ccc;background:#fff">pale</p></main></html>')
-    visit(driver, bad.as_uri())
+    open_page(driver, bad.as_uri())
     assert {"color-contrast", "image-alt"} <= {one[0] for one in violations(driver, "light")}
     assert [one[0] for one in violations(driver, "dark", OF_A_THEME)] == OF_A_THEME
 
@@ -97,7 +92,7 @@ def test_what_is_bad_is_found_beside_what_is_left_out(driver, tmp_path):
     bad = tmp_path / "page.html"
     bad.write_text('<html lang="en"><title>page</title><header class="bd-header"><img src="data:image/png;base64,AAAA">'
                    '</header><main><h1>Page</h1><p style="color:#ccc;background:#fff">pale</p></main></html>')
-    visit(driver, bad.as_uri())
+    open_page(driver, bad.as_uri())
     assert [one[0] for one in violations(driver, "light", None, AROUND)] == ["color-contrast"]
 
 
@@ -107,7 +102,7 @@ def test_what_is_bad_is_found_behind_what_is_alike(driver, tmp_path):
     page.write_text(f'<html lang="en"><title>list</title><main id="top"><h1>List</h1><ul>{good}'
                     + good[:len(good) // 5].replace(' alt="a dot"', "") + good[:len(good) // 5].replace(">up<", "><")
                     + "</ul></main></html>")
-    visit(driver, page.as_uri())
+    open_page(driver, page.as_uri())
     assert {"image-alt", "link-name"} == {one[0] for one in violations(driver, "light")}
     assert driver.execute_script("return document.querySelectorAll('li').length") == 5     # three alike, and both bad
 

@@ -131,6 +131,11 @@ def environment_file(name: str) -> str:
     return str(path.relative_to(paths.checkout()) if path.is_relative_to(paths.checkout()) else path)
 
 
+def _in_checkout(name: str):
+    """The path of an environment file that a notebook's parameters name, which they do from the checkout."""
+    return paths.checkout() / environment_file(paths.checkout() / name)
+
+
 def check_files(jobs) -> None:
     """InputError, before anything starts, for mistakes in the environment, lab.yml or claims.yml of a
     study; `jobs`: {study: parameters}."""
@@ -150,7 +155,7 @@ def environment_of(study, chosen):
     from labbook.lab.environment.environment import Environment
 
     name = _environment_name(study, chosen)
-    return Environment.load(environment_file(paths.checkout() / name)) if name else None
+    return Environment.load(_in_checkout(name)) if name else None
 
 
 def _check_hosts(study, environment, chosen):
@@ -262,7 +267,7 @@ def _execute(study, chosen, options, asks, interrupts, partial, bar):
 def _redactor(study, chosen):
     """The function that removes addresses, users and keys of the environment's hosts from a page."""
     name = _environment_name(study, chosen)
-    return provenance.redactor(environment_file(paths.checkout() / name)) if name else lambda data: data
+    return provenance.redactor(_in_checkout(name)) if name else lambda data: data
 
 
 def _keep(study, outcome, partial, about) -> None:

@@ -71,7 +71,7 @@ def test_what_has_no_plan_says_so(book, capsys, args, why):
     assert why in capsys.readouterr().err
 
 
-def test_the_plan_of_a_notebook_asks_no_machine(book, capsys, tmp_path):
+def test_the_plan_of_a_notebook_asks_no_machine(book, forked, capsys, tmp_path):
     book.study("wan", HAND_OUT)
     lab = book.write("data/papers/wan/lab.yml", "sites: [a]\nhosts: {h1: {site: a, role: db}}\n")
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "key"], check=True)

@@ -140,7 +140,7 @@ def test_a_quick_run_that_the_commands_time_cut_short_is_not_up_to_date(book, fo
 def test_a_fleet_asks_for_as_long_as_one_machine_would(monkeypatch):
     monkeypatch.setattr(asking.time, "time", lambda: 1000.0)
     seen = []
-    monkeypatch.setattr(asking, "next_round", lambda study, asks, survey, stop, round_s: seen.append(stop) or (
+    monkeypatch.setattr(asking, "next_round", lambda asks, survey, stop, round_s: seen.append(stop) or (
         SimpleNamespace(late=(), repeats={}), {"seconds": 0, "open": []}))
     asks = asking.Question("asked", "all", 180, quick=True)
     for made in (asking.Asking("asked", {}, None, {}, asks),
