@@ -10,7 +10,7 @@ from labbook import paths
 from labbook.checks import load_yaml
 from labbook.claims import rules
 from labbook.claims.verdict import brief, faint, on_disk
-from labbook.pipeline.book.board import answer, bar, conditions, counted
+from labbook.pipeline.book.board import answer, bar, counted
 from labbook.pipeline.book.markup import escape, raw
 from labbook.pipeline.publishing import outcomes
 
@@ -24,7 +24,7 @@ def opening(study: str, rows: list[dict]) -> str:
     """Markdown of the top of a page; empty where nothing is known. rows: outcomes.of_study."""
     if not rows:
         return ""
-    lines = [("The paper", about(study).get("claim")), ("Found here", _found(rows)), ("How sure", _sure(study, rows))]
+    lines = [("The paper", about(study).get("claim")), ("Found here", _found(rows)), ("How sure", _sure(rows))]
     listed = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in lines if text)
     top = f'<div class="labbook-answer"><dl>{listed}</dl>{headlines(study, rows)}{_japanese(study, rows)}</div>'
     return _meta(study, rows) + raw(top) + _cited(study)
@@ -82,14 +82,23 @@ def _headline_words(rows) -> str:
     return f"{len(mine)} {which}{'s' * (len(mine) != 1)}: {counts}"
 
 
-def _sure(study, rows) -> str:
+def _sure(rows) -> str:
     judged = [one for one in rows if one["verdict"] in rules.JUDGED]
     if not judged:
         return "Nothing is judged yet."
     text = (f"{_decided(judged)} of {len(judged)} judged claims are decided, at a level of 95 %; by chance, at most "
             f"{outcomes.expected_wrong(judged):.1f} are expected to be decided wrongly.")
-    where = conditions(study)
-    return text + (f" Measured until {where['to'][:10]} on {escape(where['cpu'])}, {where['cores']} cores." if where else "")
+    return f"{text} {_measured(judged)}".rstrip()
+
+
+def _measured(judged) -> str:
+    """"Measured until 2026-11-27 on Intel Xeon, 2 cores; until 2026-11-29 on AMD EPYC, 2 cores."; may be empty."""
+    until = {}
+    for where in (one.get("conditions") for one in judged):
+        if where:
+            machine = f"{escape(where['cpu'])}, {where['cores']} cores"
+            until[machine] = max(until.get(machine, ""), where["to"][:10])
+    return f"Measured {'; '.join(f'until {day} on {machine}' for day, machine in sorted((day, machine) for machine, day in until.items()))}." if until else ""
 
 
 def _decided(judged) -> int:
