@@ -56,9 +56,12 @@ def up(given) -> int:
     description = LabDescription.load(paths.papers(study) / "lab.yml").of()
     jobs = {study: {"environment": file}}
     run.check_files(jobs)
+    lab_id = _id_to_explore(study, environment)
+    if any(one.keep and one.id == lab_id for one in Lab.list()):
+        raise LabError(f"lab {lab_id} of {study} is up already", remedy=f"Type: labbook down {lab_id}")
     run.sweep_labs()    # what killed runs left may have the cores
     run.check_needs(jobs)
-    lab = Lab.up(description, environment, lab_id=_id_to_explore(study, environment))
+    lab = Lab.up(description, environment, lab_id=lab_id)
     started = []
     try:
         for wanted in description.systems:
@@ -187,11 +190,32 @@ def _labs_down(given) -> int:
     from labbook.lab import Lab
 
     studies = {lab.id: lab.study for lab in Lab.list()}
-    swept = list(Lab.sweep(everything=given.all))
+    swept, stuck = _sweep(given.all)
+    if given.all:
+        return max(_in_use(list(Lab.list())), stuck)
+    return max(_wanted_down(given, studies, swept), stuck)
+
+
+def _sweep(everything: bool) -> tuple[list[str], int]:
+    """(the labs that went down, the exit code). One that cannot be removed, as on a host that is off, is in nobody
+    else's way."""
+    from labbook.lab import Lab
+
+    before = {lab.id for lab in Lab.list()}
+    try:
+        swept, code = list(Lab.sweep(everything=everything)), 0
+    except LabError as error:
+        swept, code = sorted(before - {lab.id for lab in Lab.list()}), 1
+        print(f"labbook: {error}", file=sys.stderr)
     for lab_id in swept:
         print(f"lab {lab_id} is down")
-    if given.all:
-        return _in_use(list(Lab.list()))
+    return swept, code
+
+
+def _wanted_down(given, studies: dict, swept: list[str]) -> int:
+    """Take down the lab that is meant, unless it was one of those that were swept. studies: {lab: study} before."""
+    from labbook.lab import Lab
+
     kept = any(lab.keep and lab.study == given.lab for lab in Lab.list())
     if not kept and given.lab in {*swept, *(studies.get(lab_id) for lab_id in swept)} - {None}:
         return 0    # its owner had died

@@ -9,9 +9,11 @@ from threading import Lock
 
 from labbook.checks import did_you_mean
 from labbook.commands.lab import prefer_kept
+from labbook.commands.records import output_file
 from labbook.errors import InputError, LabError
 
 ROUTERS = "router-"     # hosts that a local lab has between its sites, beside those of lab.yml
+MOST_LOSS = 90          # percent, of a link
 SIGNALLED = 128         # and more: exit codes of what a signal ended
 
 
@@ -20,6 +22,9 @@ def execute(given) -> int:
     if not given.remote_command:
         raise InputError("no command to run", key="exec", allowed="labbook exec 'db*' uptime")
     lab = _lab(given.lab)
+    if not (lab.keep or given.lab):
+        raise InputError(f"lab {lab.id} of {lab.study} is a running command's, which may measure in it", key="exec",
+                         allowed=f"--lab {lab.id}, if that may change what it measures")
     hosts = fitting(lab, given.pattern)
     alone, wide = Lock(), max(map(len, hosts))
 
@@ -44,7 +49,9 @@ def capture(given) -> int:
     record = _lab(given.lab)
     if given.host not in record.hosts or given.host.startswith(ROUTERS):
         raise no_host(record, given.host)
-    file = given.output or f"{given.host}.pcap"
+    file = output_file(given.output or f"{given.host}.pcap")
+    if not file.parent.is_dir():
+        raise InputError("is in no folder that is there", key=f"-o {file}", allowed="a file in a folder that is there")
     with kept.watched(record.id) as lab:
         link = _far_site(record, given.link, lab.host(given.host)) if given.link else None
         with Capture(lab, given.host, file, link=link, expression=given.expression or "") as taken:
@@ -62,9 +69,14 @@ def link(given) -> int:
     """Shape a link, or show and measure it."""
     wanted = {name: value for name, value in vars(given).items()
               if name in ("rtt_ms", "jitter_ms", "loss", "rate_mbit") and value is not None}
+    if "loss" in wanted:
+        if not 0 <= wanted["loss"] <= MOST_LOSS:
+            raise InputError("so many packets cannot be lost on a link that is not cut", key=f"--loss {wanted['loss']:g}",
+                             allowed=f"0 to {MOST_LOSS}, in percent each way")
+        wanted["loss"] /= 100
     with _held_link(given) as one:
         if wanted:
-            one.shape(**wanted | ({"loss": wanted["loss"] / 100} if "loss" in wanted else {}))
+            one.shape(**wanted)
         print(in_words(one))
         if not wanted:
             print(measured_words(one.check()))

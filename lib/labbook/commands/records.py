@@ -20,7 +20,7 @@ def rows(given) -> int:
         return 0
     records = study.records(_experiment(study, given.experiment))
     metas = choosing.all_of(records)
-    wanted = {one: choosing.from_text(metas, one, text) for one, text in map(_split, given.values)}
+    wanted = _wanted(metas, given.values)
     found = choosing.chosen(metas, wanted, given.experiment)
     choosing.table(records, found, wanted, given.series).to_csv(sys.stdout, index=False)
     return 0
@@ -33,7 +33,7 @@ def show(given) -> int:
     from labbook.pipeline.executing import pages
     from labbook.study.explorer import showing
 
-    asked = given.output and _output(given.output)
+    asked = given.output and output_file(given.output)
     study = _study(given)
     known = {one: study.records(one) for one in _recorded(study)}
     records, meta = _one_point(study, known, given.point, given.values)
@@ -45,7 +45,7 @@ def show(given) -> int:
     return 0
 
 
-def _output(name: str) -> Path:
+def output_file(name: str) -> Path:
     """The file that is written; InputError for a folder and what else a file cannot replace."""
     file = Path(name).resolve() if Path(name).is_symlink() else Path(name)
     if file.exists() and not file.is_file():
@@ -98,8 +98,20 @@ def _one_point(study, known: dict, word: str, values: list[str]):
         return showing.by_prefix(known, word)
     records = known[_experiment(study, word)]
     metas = choosing.all_of(records)
-    wanted = {one: choosing.from_text(metas, one, text) for one, text in map(_split, values)}
+    wanted = _wanted(metas, values)
     return records, choosing.one(metas, wanted, word)
+
+
+def _wanted(metas, values: list[str]) -> dict:
+    """{parameter: value} of NAME=VALUE; InputError for a name that is given twice."""
+    from labbook.study.explorer import choosing
+
+    wanted = {}
+    for name, text in map(_split, values):
+        if name in wanted:
+            raise InputError(f"{name} is given twice", key=f"{name}={text}", allowed="one value of a parameter; without it, all are shown")
+        wanted[name] = choosing.from_text(metas, name, text)
+    return wanted
 
 
 def _split(text: str) -> tuple[str, str]:

@@ -7,7 +7,7 @@ import pytest
 
 from labbook import figures, systems
 from labbook.commands import lab as commands
-from labbook.errors import InputError
+from labbook.errors import InputError, LabError
 from labbook.lab import Lab
 from labbook.lab.description import LabDescription
 from labbook.lab.registry import LabRecord
@@ -149,6 +149,33 @@ def test_down_takes_the_kept_lab_of_a_study_beside_one_whose_owner_died(monkeypa
     monkeypatch.setattr(Lab, "take_down", up.pop)
     assert commands._labs_down(SimpleNamespace(lab="shopping", all=False)) == 0
     assert capsys.readouterr().out == "lab l2 is down\nlab l1 is down\n" and not up
+
+
+def test_a_lab_that_cannot_be_removed_is_in_no_other_ones_way(monkeypatch, capsys):
+    monkeypatch.setenv("LABBOOK_ROOT", "/mine")
+    up = {"l1": running("l1", "/mine"), "l2": running("l2", "/mine", keep=False), "l3": running("l3", "/mine", keep=False)}
+
+    def sweep(everything):
+        del up["l2"]
+        raise LabError("lab l3: host db1 does not answer")
+
+    monkeypatch.setattr(Lab, "list", lambda: list(up.values()))
+    monkeypatch.setattr(Lab, "sweep", sweep)
+    monkeypatch.setattr(Lab, "take_down", up.pop)
+    assert commands._labs_down(SimpleNamespace(lab=None, all=False)) == 1
+    printed = capsys.readouterr()
+    assert printed.out == "lab l2 is down\nlab l1 is down\n" and list(up) == ["l3"]
+    assert printed.err == "labbook: lab l3: host db1 does not answer\n"
+
+
+def test_a_lab_that_is_up_is_not_brought_up_again(book, monkeypatch):
+    book.study("corner", "1")
+    book.write("data/papers/corner/lab.yml", LAB)
+    monkeypatch.setattr(commands, "_id_to_explore", lambda *_: "l1")
+    monkeypatch.setattr(Lab, "list", lambda: [running("l1", "/mine")])
+    monkeypatch.setattr(Lab, "up", lambda *_, **__: pytest.fail("up"))
+    with pytest.raises(LabError, match="l1 of corner is up already. Type: labbook down l1"):
+        commands.up(SimpleNamespace(study="corner", environment="environments/local.yml"))
 
 
 def test_down_with_all_takes_kept_labs_and_says_which_are_in_use(monkeypatch, capsys):

@@ -63,6 +63,27 @@ def test_the_lab_is_the_one_that_is_up_and_of_several_the_kept_one():
         live.chosen([], None)
 
 
+def test_a_lab_in_which_a_run_may_measure_must_be_named_to_run_a_command_in_it(monkeypatch):
+    monkeypatch.setattr(live, "_lab", lambda name: record("r1", keep=False))
+    with pytest.raises(InputError, match="allowed: --lab r1"):
+        live.execute(SimpleNamespace(remote_command=["uptime"], pattern="*", lab=None))
+
+
+@pytest.mark.parametrize("file", ["missing/x.pcap", "."])
+def test_where_no_file_can_be_nothing_is_captured(monkeypatch, tmp_path, file):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(live, "_lab", lambda name: record())
+    with pytest.raises(InputError, match="-o "):
+        live.capture(SimpleNamespace(lab=None, host="db1", output=file, link=None, expression=None, seconds=1))
+
+
+@pytest.mark.parametrize("loss", [-1, 95])
+def test_a_loss_that_a_link_cannot_have_is_refused_in_percent(monkeypatch, loss):
+    monkeypatch.setattr(live, "_lab", lambda name: pytest.fail("looked for the lab"))
+    with pytest.raises(InputError, match=f"--loss {loss}: .*0 to 90, in percent"):
+        live.link(SimpleNamespace(lab=None, site_a="a", site_b="b", loss=loss))
+
+
 def test_a_link_in_words():
     settings = {"rtt_ms": 200.0, "jitter_ms": 0.0, "loss": 0.01, "rate_mbit": None, "cut": False}
     one = SimpleNamespace(site_a="a", site_b="b", asked=settings)

@@ -59,6 +59,7 @@ def test_a_list_tells_what_is_recorded(recorded, capsys):
     (["demo", "speed", "clients"], "'clients' names no value (allowed: NAME=VALUE, such as clients=90)"),
     (["demo", "speed", "--series", "disc"], "did you mean 'disk'"),
     (["demo", "speed", "clients=1", "--list"], "without NAME=VALUE"),
+    (["demo", "speed", "clients=1", "clients=2"], "clients is given twice"),
     (["dem"], "did you mean 'demo'"),
 ])
 def test_slips_are_named(recorded, capsys, args, message):

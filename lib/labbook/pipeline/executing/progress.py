@@ -44,7 +44,8 @@ class RunState:
         self.kernel_pid = None
         self.point = self.note = None  # note: other work, until the next point starts
         self.survey = None      # where the asked claims stand
-        self.failures = []      # (point, message), of this run
+        self.failures = []      # (point, message) of each attempt of this run
+        self._failed = set()    # (experiment, point): whose last attempt failed
         self.warnings = []
         self.measured = 0
         self.points_s = self.set_up_s = 0.0     # of the points that this run measured; of that for set-ups
@@ -88,15 +89,21 @@ class RunState:
         elif kind == "start":
             self.point, self.note = event.get("point"), None
         elif kind in ("done", "failed"):
-            self.measured += kind == "done" and event.get("new", True)
-            if kind == "done":
-                self.points_s += event.get("seconds") or 0
-                self.set_up_s += event.get("set_up_s") or 0
-            if kind == "failed":
-                self.failures.append((event.get("point"), event.get("message")))
-            tried = self._tried.setdefault(experiment, [0, 0.0])
-            tried[0] += 1
-            tried[1] += event.get("seconds") or 0
+            self._take_attempt(event, experiment)
+
+    def _take_attempt(self, event: dict, experiment: str) -> None:
+        point, seconds = (experiment, event.get("point")), event.get("seconds") or 0
+        if event["event"] == "done":
+            self.measured += event.get("new", True)
+            self.points_s += seconds
+            self.set_up_s += event.get("set_up_s") or 0
+            self._failed.discard(point)
+        else:
+            self.failures.append((event.get("point"), event.get("message")))
+            self._failed.add(point)
+        tried = self._tried.setdefault(experiment, [0, 0.0])
+        tried[0] += 1
+        tried[1] += seconds
 
     @property
     def board(self) -> dict:
@@ -110,7 +117,8 @@ class RunState:
 
     @property
     def failed(self) -> int:
-        return len(self.failures)
+        """Points whose last attempt failed."""
+        return len(self._failed)
 
     def points(self) -> dict:
         return {"done": self.done, "total": self.total, "measured": self.measured, "failed": self.failed}
@@ -184,7 +192,7 @@ class Bar:
             if message not in self._reasons and len(self._reasons) < REASONS:
                 self._reasons.add(message)
                 print(f"{start}{self.study}: {point} failed: {message}", file=self.stream, flush=True)
-        self._failures = story.failed
+        self._failures = len(story.failures)
 
     def line(self, story: RunState, cells: int = 20) -> str:
         elapsed = duration(time.monotonic() - self._started)

@@ -37,9 +37,10 @@ def run_fleet(names, options: run.Options, file=None, profile=None) -> int:
     check_options(options)
     options = replace(options, fleet=place)
     jobs = {study: run.parameters_of(study, options) for study in run.chosen_studies(names, options)}
+    asking.check_ids(jobs, options.which)
     todo = {study: chosen for study, chosen in jobs.items() if run.is_to_run(study, chosen, options)}
     run.check_files(todo)
-    todo = {study: todo[study] for study in asking.with_claims(todo, options, named=bool(names), of=jobs)}
+    todo = {study: todo[study] for study in asking.with_claims(todo, options, named=bool(names))}
     for study, chosen in todo.items():
         check_local(study, chosen)
     states = _Run(todo, options, fleet, profile).all() if todo else []

@@ -17,6 +17,7 @@ from labbook.study.publication import published, published_verdicts
 
 REVERSED, AGREE, DECIDED_NOW, OPEN_NOW, OPEN = "reversed", "agree", "decided in B only", "decided in A only", "open"
 CHANGES = (REVERSED, OPEN_NOW, DECIDED_NOW, AGREE, OPEN)
+LEAST_LEVEL = 0.899     # of a move: that of two intervals of 95 %, which is 0.9
 ALLOWED = "quick, published, published:MACHINE, or the path of a claims.json or of a folder of them"
 
 
@@ -33,7 +34,10 @@ class Move:
     unit: str
 
     def is_clear(self) -> bool:
-        """Whether the interval lies on one side of no move."""
+        """Whether there is an interval, and it lies on one side of no move. Of fewer than six repeats there is but a
+        range."""
+        if self.level < LEAST_LEVEL:
+            return False
         same = 1.0 if self.ratio else 0.0
         return self.low is not None and self.low > same or self.high is not None and self.high < same
 

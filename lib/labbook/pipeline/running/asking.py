@@ -69,11 +69,9 @@ def question(study: str, options) -> Question | None:
     return Question(study, quick["claims"], quick["seconds"], quick=True) if whole else None
 
 
-def with_claims(studies: list[str], options, named: bool, of=()) -> list[str]:
+def with_claims(studies: list[str], options, named: bool) -> list[str]:
     """The studies that have claims of the kind that is asked. InputError for one without that a user
-    `named` or whose lab.yml asks, and for an id that no study has, neither one of these nor of those that
-    the command is for (`of`)."""
-    _check_ids(of or studies, options.which)
+    `named` or whose lab.yml asks."""
     found = []
     for study in studies:
         asks = question(study, options)
@@ -91,7 +89,8 @@ def with_claims(studies: list[str], options, named: bool, of=()) -> list[str]:
     return found
 
 
-def _check_ids(studies, which) -> None:
+def check_ids(studies, which) -> None:
+    """InputError for an id of `--claims` that none of these studies has."""
     known = [name for study in studies for name in ids(study, "all")]
     for name in which.split(",") if which and which not in WHICH else ():
         if name not in known:

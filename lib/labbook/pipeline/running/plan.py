@@ -13,7 +13,7 @@ from labbook.pipeline.executing import pages
 from labbook.pipeline.executing.driver import Interrupts, look
 from labbook.pipeline.executing.progress import RunState, duration
 from labbook.pipeline.running import asking, root_actions, run, totals
-from labbook.pipeline.setup import doctor, own_clouds, own_hosts
+from labbook.pipeline.setup import doctor, install, own_clouds, own_hosts, requirements
 
 MEASURED, OF_LAB_YML = "from points measured before", "from the study's lab.yml"
 OF_OTHERS = "from points measured before with other parameters"
@@ -49,6 +49,7 @@ def plan(names, options: run.Options, verbose: bool = False) -> int:
     plan is complete. verbose: each action as root, and each claim that is open."""
     jobs = {study: run.parameters_of(study, options) for study in run.chosen_studies(names, options)}
     run.check_files(jobs)
+    asking.check_ids(jobs, options.which)
     jobs = {study: jobs[study] for study in asking.with_claims(jobs, options, named=bool(names))}
     seconds = options.until and max(options.until - time.time(), 0)
     shares = max(sum(run.is_to_run(study, chosen, options) for study, chosen in jobs.items()), 1)   # as a run does
@@ -104,7 +105,7 @@ def tried(study, chosen, options, interrupts):
 
 def _of_study(study, chosen, options, story: RunState, round_s: float, verbose: bool) -> Plan:
     """round_s: what this execution of the notebook took, of which a run needs some more."""
-    lab = _lab(study, options.profile)
+    lab = _lab(study, chosen)
     asks = asking.question(study, options)
     current = not run.is_to_run(study, chosen, options)
     if asks and story.survey:
@@ -114,7 +115,7 @@ def _of_study(study, chosen, options, story: RunState, round_s: float, verbose: 
         seconds, source = _time(study, story, options.profile, chosen)
         left = story.total - story.done
         most = max(options.until - time.time(), 0.0) if options.until is not None and left else None
-        of = Plan(study, left, seconds and seconds + asking.PAGE_ROUNDS * round_s, most, source, list(_experiments(story)))
+        of = Plan(study, left, None if seconds is None else seconds + asking.PAGE_ROUNDS * round_s, most, source, list(_experiments(story)))
     page = "its page is up to date" if current else f"{_points(of.points)}, {of.time()}"
     head = [f"{study}, {options.profile} profile: {page}", *of.lines]
     if lab:
@@ -124,11 +125,10 @@ def _of_study(study, chosen, options, story: RunState, round_s: float, verbose: 
     return Plan(**{**vars(of), **nothing, "lines": head})
 
 
-def _lab(study, profile) -> LabDescription | None:
-    """What a profile brings up; None of a study without a lab."""
+def _lab(study, chosen) -> LabDescription | None:
+    """What a run with these parameters brings up; None of a study without a lab."""
     file = paths.papers(study) / "lab.yml"
-    lab = LabDescription.load(file) if file.is_file() else None
-    return lab if lab is None or profile == "full" else lab.of()
+    return requirements.description_of_run(study, chosen) if file.is_file() else None
 
 
 def _place(study, chosen, lab, profile, verbose):
@@ -141,10 +141,12 @@ def _place(study, chosen, lab, profile, verbose):
         return
     actions = root_actions.every(lab) if verbose else root_actions.summary(lab)
     yield from (f"  as root: {action}" for action in actions)
-    yield from (f"  {one.words()}" for one in doctor.missing_features(study))
-    missing = _missing_packages(study, profile)
+    yield from (f"  {one.words()}" for one in doctor.missing_features(study, {study: chosen}))
+    needed = requirements.requirements([study], profile=profile, chosen={study: chosen})
+    missing = [need.name for need, found in install.installed(needed.packages.values()) if not found]
     if missing:
-        how = f"labbook install {study}{' --profile full' if profile == 'full' else ''}"
+        full = bool(doctor.only_in_full([study], needed) & set(missing))
+        how = f"labbook install {study}{' --profile full' if full else ''}"
         yield f"  to install first: {', '.join(missing)} ({how})"
 
 
@@ -163,7 +165,7 @@ def _time(study, story: RunState, profile, chosen) -> tuple[float | None, str]:
     before, or else as totals.point_s says."""
     left = {name: one["total"] - one["done"] for name, one in story.experiments.items() if one["total"] > one["done"]}
     if not left:
-        return 0.0, "nothing is left to measure"
+        return 0.0, "for the page"
     known = {name: story.experiments[name].get("seconds") for name in left}
     known = {name: seconds for name, seconds in known.items() if seconds is not None}
     measured = OF_OTHERS if any(story.experiments[name].get("guessed") for name in known) else MEASURED
@@ -179,11 +181,3 @@ def _time(study, story: RunState, profile, chosen) -> tuple[float | None, str]:
 
 def _size(count) -> str:
     return size_text(count) if count else "not stated"
-
-
-def _missing_packages(study, profile) -> list[str]:
-    from labbook.pipeline.setup import install
-    from labbook.pipeline.setup.requirements import requirements
-
-    wanted = requirements([study], profile=profile).packages.values()
-    return [need.name for need, found in install.installed(wanted) if not found]

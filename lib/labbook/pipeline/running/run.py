@@ -47,13 +47,14 @@ def run(names, options: Options) -> int:
     if options.published and not names:
         studies = _published(studies)
     jobs = {study: parameters_of(study, options) for study in studies}
+    asking.check_ids(jobs, options.which)
     if not options.published:
         sweep_labs()
     todo = {study: chosen for study, chosen in jobs.items() if is_to_run(study, chosen, options)}
     current = [study for study in jobs if study not in todo]
     if todo and not options.published:
         check_files(todo)
-        todo = {study: todo[study] for study in asking.with_claims(todo, options, named=bool(names), of=jobs)}
+        todo = {study: todo[study] for study in asking.with_claims(todo, options, named=bool(names))}
         check_needs(todo, options.profile)
     with Interrupts(*["stopping"] * options.published) as interrupts:
         states = [_run_or_pause(study, chosen, asking.share(options, len(todo) - number), interrupts)

@@ -119,9 +119,9 @@ def examine(studies=(), environment=paths.LOCAL, profile=QUICK, chosen=None) -> 
     place = Environment.load(paths.checkout() / environment)
     if place.provider == "ssh":
         return [*_driver(studies), *_hosts(studies, place, profile, chosen), *_clouds(studies, place)]
-    needed = requirements(studies, profile=profile)
+    needed = requirements(studies, profile=profile, chosen=chosen)
     privilege = _privilege()
-    return [privilege, *_packages(needed, profile), *_artifacts(needed),
+    return [privilege, *_packages(needed, only_in_full(studies, needed)), *_artifacts(needed),
             *(_features(needed) if privilege.ok else ()), *_room(needed, place, environment),
             *_clouds(studies, place)]
 
@@ -168,24 +168,24 @@ def _privilege() -> Finding:
     return Finding("", "root or sudo", bool(found), why, found, remedy, (EVERY_LAB,))
 
 
-def _packages(needed, profile):
+def _packages(needed, of_full):
     for need, found in install.installed(needed.packages.values()):
         yield Finding("", need.name, bool(found), need.why, found.split()[1] if found else "",
-                      "" if found else _how_to_get(need, profile), _whom(need))
+                      "" if found else _how_to_get(need, need.name in of_full), _whom(need))
 
 
 def _whom(need) -> tuple[str, ...]:
     return (EVERY_LAB,) if EVERY_LAB in need.studies else tuple(need.studies)
 
 
-def _how_to_get(need, profile) -> str:
+def _how_to_get(need, full: bool) -> str:
     studies = "" if EVERY_LAB in need.studies else " ".join(need.studies)
     if not shutil.which("apt-cache"):
         return "labbook installs on Debian and Ubuntu only: install it with your distribution's package manager"
     if not any(map(install.available, need.alternatives)):
         return (f"{_distribution()} has no package {need.name}, so this cannot run here; "
                 "Debian 12 has it. If apt's lists are old, type: apt-get update")
-    return f"Type: labbook install {studies}".rstrip() + (" --profile full" if profile != QUICK else "")
+    return f"Type: labbook install {studies}".rstrip() + (" --profile full" if full else "")
 
 
 def _artifacts(needed):
@@ -201,9 +201,14 @@ def _features(needed):
         yield replace(tried[need.name], why=need.why, studies=_whom(need))
 
 
-def missing_features(study: str) -> list[Finding]:
-    """Missing kernel features, for labs on this machine; none are reported without root."""
-    needed = requirements([study])
+def only_in_full(studies, needed) -> set[str]:
+    """Those of the needed packages that `labbook install` leaves to the full profile."""
+    return set(needed.packages) - set(requirements(studies).packages)
+
+
+def missing_features(study: str, chosen=None) -> list[Finding]:
+    """Missing kernel features, for labs on this machine; none are reported without root. chosen: as of `examine`."""
+    needed = requirements([study], chosen=chosen)
     return [one for one in _features(needed) if not one.ok] if _privilege().ok else []
 
 

@@ -64,11 +64,12 @@ def _lab_file(study: str) -> Path:
     return paths.papers(study) / "lab.yml"
 
 
-def requirements(studies=(), tests=False, local=True, profile="quick", benchmarks=False) -> Requirements:
+def requirements(studies=(), tests=False, local=True, profile="quick", benchmarks=False, chosen=None) -> Requirements:
     """The union over `studies` (all when empty). InputError for a study without a lab.yml.
 
     `local`: labs run on this machine. Otherwise it only drives other hosts, and needs less. `profile`: what
-    the data take on the disk is of it, and hosts of single experiments count in the full one alone.
+    the data take on the disk is of it, and hosts of single experiments count in the full one alone. `chosen`: {study:
+    parameters of its run}, which say for which experiments a run needs hosts and disks of their own.
     """
     known = all_studies()
     needed = Requirements()
@@ -76,7 +77,9 @@ def requirements(studies=(), tests=False, local=True, profile="quick", benchmark
         needed.package(name, why, EVERY_LAB)
     for study in studies or known:
         check_lab(study)
-        _add_study(needed, study, description(study, whole=profile == "full"), local, profile)
+        lab = (description_of_run(study, chosen[study]) if study in (chosen or {}) else
+               description(study, whole=profile == "full"))
+        _add_study(needed, study, lab, local, profile)
     for artifact, need in needed.artifacts.items():
         for name, why in _listed("packages", artifact.tools):
             for study in need.studies:

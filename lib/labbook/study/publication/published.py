@@ -237,7 +237,8 @@ def stamp(study, machine: str, why: str):
     why: the reason, for readers of fingerprint.json. Returns the path of that file.
     """
     path = fingerprint_path(study.name, machine)
-    text = json.dumps({"code": study.fingerprint.code, "versions": study.fingerprint.versions,
+    known = versions(study.name, machine) | study.fingerprint.versions     # also of packages that this machine lacks
+    text = json.dumps({"code": study.fingerprint.code, "versions": known,
                        "why": why}, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
     write_whole(path, lambda out: out.write(text.encode()))
     return path

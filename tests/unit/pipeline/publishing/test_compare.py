@@ -30,6 +30,11 @@ def test_a_move_is_a_ratio_whose_interval_both_intervals_allow():
     assert not compare.move(verdict(), verdict(measured=2.1, low=1.9, high=2.3)).is_clear()
 
 
+def test_a_range_of_few_repeats_is_no_clear_move():
+    one = compare.move(verdict(), {**verdict(measured=4.0, low=4.0, high=4.0), "level": 0.0})
+    assert one.value == 2.0 and not one.is_clear()
+
+
 def test_a_move_of_values_that_are_not_above_0_is_a_difference():
     a = verdict(measured=0.0, low=-1.0, high=1.0, unit="s")
     moved = compare.move(a, verdict(measured=5.0, low=4.0, high=None, unit="s"))

@@ -53,6 +53,11 @@ def test_published_summaries_are_stale_when_the_code_has_changed_until_carried_o
         "code": "new", "versions": today.versions, "why": "moved, not changed"}
     study, speed = make()
     assert not speed.summary()["stale"].any() and study.conditions()["stale"] == 0
+    today = Fingerprint("newer", {**study.fingerprint.versions, "mariadb-server": "11"})
+    publish.carry_over("demo", "moved again")
+    today = Fingerprint("newest", {})
+    publish.carry_over("demo", "on a machine without MariaDB")
+    assert json.loads(file.read_text())["versions"]["mariadb-server"] == "11"
     file.unlink()
     study, speed = make()
     assert speed.summary()["stale"].all(), "nothing says for which code they stand"

@@ -123,6 +123,8 @@ def test_claims_are_asked_by_their_ids(asked, capsys):
         "speed: store=a clients=1": 6, "speed: store=b clients=1": 6}
     assert "2 of 2 named claims decided" in capsys.readouterr().err
     assert run.run([], run.Options(which="other,clear")) == 0, "the study is up to date, and its claims have their ids"
+    with pytest.raises(InputError, match="no claim 'cleer'"):
+        run.run([], run.Options(which="cleer"))
     assert "1 of 1 up to date" in capsys.readouterr().err
 
 

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("forked")
 def missing(monkeypatch):
     """What this machine lacks of the kernel's features."""
     found = []
-    monkeypatch.setattr(doctor, "missing_features", lambda study: found)
+    monkeypatch.setattr(doctor, "missing_features", lambda *_: found)
     return found
 
 

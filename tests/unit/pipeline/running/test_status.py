@@ -149,6 +149,12 @@ def test_a_story_is_read_on_from_where_it_stopped_and_never_half_a_line(tmp_path
     assert story.seconds_left() == 30  # 15 s a try, two left
 
 
+def test_a_point_that_failed_and_then_succeeded_is_no_failed_point(book):
+    story = run_state(book, *({"event": event, "experiment": "x", "point": f"x: repeat {repeat}", "seconds": 1}
+                              for event, repeat in (("failed", 1), ("failed", 2), ("failed", 2), ("done", 1))))
+    assert story.failed == 1 and len(story.failures) == 3 and story.seconds_of_point("x") == 1
+
+
 def test_durations_in_and_out():
     assert [progress.parse_duration(t) for t in ("40m", "1h30m", "90s")] == [2400, 5400, 90]
     for wrong in ("", "40", "m", "1d"):
