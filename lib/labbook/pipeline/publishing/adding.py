@@ -3,7 +3,8 @@ design.
 
 Repeats are independent, each with a start of its own, so those of several days make one longer series. They are
 numbered on from the published ones, in the order in which they were measured, since claims are judged after fixed
-numbers of repeats. A repeat of which a part is published keeps its number.
+numbers of repeats. A repeat of which a part is published keeps its number. A setting that is not published yet has its
+repeats behind those of the others, with which it then shares no start: claims about both do not count them.
 """
 
 import json
@@ -20,8 +21,7 @@ def joined(study, machine: str, tables: dict, report=lambda line: None) -> dict:
 
     tables: {experiment: {"parameters": names, "rows": rows of the run on this machine, "changed": {point: what has
     changed since it was measured}}}; it returns parameters and rows. An experiment that the run measured with other
-    parameters stays as it is. So do settings that are not published: their repeats would not be whole. Points that
-    were measured before a change stay out. report: is given a line for each. InputError, before anything is written,
+    parameters stays as it is. Points that were measured before a change stay out. report: is given a line for each. InputError, before anything is written,
     where the set is of other code, or of other versions than what would be added, or has points of earlier ones.
     """
     if machine not in published.sets(study.name):
@@ -59,8 +59,7 @@ def _joined(study, machine, name, table, report) -> tuple[dict, list]:
         return {"parameters": names, "rows": earlier}, []
     there = {published.setting(row, names) for row in earlier}
     if odd := [row for row in new if published.setting(row, names) not in there]:
-        report(f"{name}: points at settings that are not published stay out ({_in_words(odd, earlier, names)})")
-        new = [row for row in new if published.setting(row, names) in there]
+        report(f"{name}: settings that are not published are added ({_in_words(odd, earlier, names)})")
     if new and any(row["stale"] for row in earlier):
         raise InputError("what is published was measured before a change of code or versions", key=f"--add: {name}",
                          file=published.file(study.name, machine, name), allowed=f"--replace {name} in the place of --add")

@@ -141,9 +141,9 @@ def test_points_that_stayed_while_the_versions_changed_are_stale_and_get_no_more
 
 @pytest.mark.parametrize("vary, message, added", [
     ({"clients": [2, 70], "further": [1]}, "kept as it is published, since this run has other parameters (further)", 0),
-    ({"clients": [80, 90]}, "points at settings that are not published stay out (clients 80, clients 90)", 0),
-    ({"clients": [2, 80]}, "points at settings that are not published stay out (clients 80)", 4)])
-def test_points_of_another_design_are_not_added(full, make, measure, root, monkeypatch, vary, message, added):
+    ({"clients": [80, 90]}, "settings that are not published are added (clients 80, clients 90)", 8),
+    ({"clients": [2, 80]}, "settings that are not published are added (clients 80)", 8)])
+def test_points_of_another_design_are_not_added_and_further_settings_are(full, make, measure, root, monkeypatch, vary, message, added):
     publish.export(full[0])
     before, messages = published.rows("demo", HERE, "speed"), []
     monkeypatch.setenv("LABBOOK_RECORDS", str(root / "new records"))
@@ -155,3 +155,4 @@ def test_points_of_another_design_are_not_added(full, make, measure, root, monke
     assert messages[0] == f"speed: {message}" and len(after) == len(before) + added
     shared = [name for name in before if name not in ("over", "facts")]
     pd.testing.assert_frame_equal(after[:len(before)][shared], before[shared], check_dtype=False)
+    assert set(after["repeat"][len(before):]) == ({4, 5} if added else set())
