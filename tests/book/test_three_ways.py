@@ -10,7 +10,7 @@ from pathlib import Path
 NAME = "cms_scalability"
 SECONDS = 300       # at most
 VERDICT = re.compile(r"^[a-z0-9-]+: (replicated|not replicated|open|not testable here|not run), ", re.MULTILINE)
-PAPERMILL = ("-m", "papermill", "--no-progress-bar", "-k", "python3")
+PAPERMILL = ("-m", "papermill", "--no-progress-bar", "--no-request-save-on-cell-execute", "-k", "python3")
 # Run All sends the cells to a kernel of the venv that works beside the notebook, as nbclient does.
 RUN_ALL = ("-c", "import nbclient, nbformat, sys\n"
            "notebook = nbformat.read(sys.argv[1], 4)\n"

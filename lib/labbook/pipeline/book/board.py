@@ -36,8 +36,8 @@ def board(found, texts) -> str:
 
 def search_index(found) -> str:
     """A script with what the search page looks claims up in: [study, id, statement, verdict, page's title]."""
-    entries = [[study, one["id"], one["statement"], one["verdict"] or outcomes.NOT_JUDGED, title(study)]
-               for study, rows in found.items() for one in rows]
+    entries = [[study, one["id"], one["statement"], one["verdict"] or outcomes.NOT_JUDGED, name]
+               for study, rows in found.items() for name in [title(study)] for one in rows]
     return f"window.labbookClaims = {json.dumps(entries, ensure_ascii=False)};\n"
 
 
