@@ -319,9 +319,12 @@ def repeats_table(experiment, ids: list[str]) -> Table:
     the verdicts; only the spread is computed here.
     """
     known = {claim["id"]: claim for claim in claims.load(experiment.study.name)}
-    rows = experiment.summary().to_dict("records")
+    summary = experiment.summary()
+    machines = ([rows for _, rows in summary.groupby("machine", sort=False)] if "machine" in summary else
+                [summary] * bool(len(summary)))
+    each = [rows.to_dict("records") for rows in machines]
     body = tuple(_repeats_row(known[one], experiment.study.judge(one),
-                              numbers(known[one], rows, experiment.parameters) if rows else []) for one in ids)
+                              [numbers(known[one], rows, experiment.parameters) for rows in each]) for one in ids)
     return Table(
         ("Claim", "Ratio wanted", "Measured", "Spread of the repeats", "Repeats made",
          "Repeats it takes"), body, label="how many repeats the verdicts take",
@@ -330,7 +333,9 @@ def repeats_table(experiment, ids: list[str]) -> Table:
                 "while few were made.")
 
 
-def _repeats_row(claim, judged, found) -> tuple[str, ...]:
+def _repeats_row(claim, judged, machines) -> tuple[str, ...]:
+    """machines: the repeats' numbers on each; those of the machine that was judged are as many as the verdict's."""
+    found = next((each for each in machines if len(each) == judged.n), [])
     rule = claim["rule"]
     low, high = ((rule["low"], rule["high"]) if rule["name"] == "ratio_between" else
                  (1 / rule["margin"], rule["margin"]))

@@ -191,6 +191,10 @@ def test_a_table_of_repeats_has_the_numbers_of_the_verdict(monkeypatch):
     row, = figures.repeats_table(measured, ["saves"]).rows
     assert row[2] == f"{judged.measured:.3f} ({judged.low:.3f} to {judged.high:.3f})"
     assert (judged.n, row[4:]) == (9, ("9", "decided"))
+    other = once.assign(machine="other")      # its three repeats are not the verdict's
+    both = Measured(pd.concat([other, frame.assign(machine="judged")], ignore_index=True), claim)
+    both.judge = measured.judge
+    assert figures.repeats_table(both, ["saves"]).rows == (row,)
 
 
 def test_truths_and_numbers_are_named_with_their_parameter():
