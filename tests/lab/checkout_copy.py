@@ -8,7 +8,8 @@ CHECKOUT = Path(__file__).parents[2]
 
 
 def copy_checkout(target: Path) -> Path:
-    """Copy all that git knows here, as it is now, to the folder `target`, and lend it the packages.
+    """Copy all that git knows here, as it is now, to the folder `target`, with the library's bytecode, and lend it the
+    packages.
 
     They are brought up to date before: by the copy's own bootstrap they would become the copy's.
     """
@@ -18,7 +19,11 @@ def copy_checkout(target: Path) -> Path:
     for name in filter(None, tracked):
         if (CHECKOUT / name).is_file():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(CHECKOUT / name, target / name)
+            shutil.copy2(CHECKOUT / name, target / name)    # bytecode is of a file's time
+    for compiled in (CHECKOUT / "lib" / "labbook").rglob("__pycache__"):
+        there = target / compiled.relative_to(CHECKOUT)
+        if there.parent.is_dir():
+            shutil.copytree(compiled, there, ignore=shutil.ignore_patterns("*.pyc.*"))
     (target / ".venv").symlink_to(CHECKOUT / ".venv")
     return target
 

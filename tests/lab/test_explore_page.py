@@ -11,7 +11,7 @@ import time
 import lab_in_browser
 import pandas as pd
 import pytest
-import quick_noise
+import sparing
 from browser import browser
 from checkout_copy import CHECKOUT
 from typed_pages import clone, type_in  # noqa: F401 (fixtures)
@@ -91,7 +91,7 @@ def first_look(clone, type_in):  # noqa: F811
 @pytest.mark.timeout(900)
 def test_in_jupyterlab_it_measures_stops_and_goes_on(clone, first_look, tmp_path):  # noqa: F811
     with lab_in_browser.server(
-            clone, tmp_path, PYTHONPATH=str(clone / "lib"), PYTHONSTARTUP=quick_noise.__file__) as (address, token), browser() as driver:
+            clone, tmp_path, PYTHONPATH=str(clone / "lib"), PYTHONSTARTUP=sparing.__file__) as (address, token), browser() as driver:
         notebook = lab_in_browser.Notebook(driver, address, token, f"notebooks/{NAME}.ipynb")
         notebook.command("notebook:run-all-cells")
         until = time.monotonic() + 120

@@ -1,15 +1,18 @@
-"""Keystone's clients on a small cloud: without faults, with a killed node, with a cut link."""
+"""Rally and Keystone's clients on a small cloud: without faults, with a killed node, with a cut link, and without
+Keystone. Rally's test is the first, since it counts the users."""
 
 import time
 
 import pytest
-from small_clouds import small_cloud
+from small_clouds import SMALL, small_cloud
 
+from labbook.errors import SystemFailure
 from labbook.workloads.clients.outage import outage, timeline
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.histories.calls import metrics
 from labbook.workloads.keystone.history import last_lists
 from labbook.workloads.keystone.on_host.calls import STEPS
+from labbook.workloads.keystone.rally import rally
 from labbook.workloads.keystone.users import SCENARIOS, begin_users, keystone_users
 
 
@@ -22,6 +25,24 @@ def lab_and_cloud():
 def names_on_each(cloud) -> dict:
     rows = cloud.galera.query_each("SELECT name FROM keystone.local_user")
     return {node: {name for name, in found} for node, found in rows.items()}
+
+
+def test_rally_makes_the_calls_and_takes_its_users_away(lab_and_cloud):
+    lab, cloud = lab_and_cloud
+    scenario = "create_and_list_users"      # which has the other one's steps and one more
+    load = rally(Crew.of(lab), cloud, scenario=scenario, concurrency=2, times=4,
+                 seconds_at_most=300)
+    calls = load.rows[load.rows.step == ""]
+    assert load.rows.ok.all(), load.rows.error.unique()
+    assert len(calls) == 4 and load.metrics["rate_per_s"] > 0
+    steps = load.rows[load.rows.step != ""]
+    assert steps.groupby("step", observed=True).size().to_dict() == dict.fromkeys(STEPS[scenario], 4)
+    token = cloud.keystone.admin_token()
+    users = cloud.keystone.request("GET", "/users", token=token).json["users"]
+    assert len(users) == SMALL["users"] + 1
+    client = lab.host("client")
+    left = client.run(f"ls; grep -rl {cloud.credentials['password']} . || true").stdout.split()
+    assert "rally" not in left and not [name for name in left if name.startswith("./")]
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
@@ -86,3 +107,11 @@ def test_a_cut_link_loses_no_acknowledged_user(lab_and_cloud):
         link.heal()
 
     check_nothing_acknowledged_is_lost(cloud, *after_a_fault(lab, cloud, cut_and_heal))
+
+
+def test_without_a_keystone_there_are_no_calls_to_tell_of(lab_and_cloud):
+    lab, cloud = lab_and_cloud
+    cloud.keystone.stop()
+    with pytest.raises(SystemFailure, match="client: Rally made no"):
+        rally(Crew.of(lab), cloud, scenario="create_user", concurrency=2, times=4,
+              seconds_at_most=300)

@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import quick_noise
+import sparing
 from checkout_copy import copy_checkout
 
 from labbook.claims import claims, rules
@@ -34,7 +34,7 @@ class TinyPage:
         given = [word for name, value in parameters.items()
                  for word in ("-p", name, value if isinstance(value, str) else json.dumps(value))]
         environ = {**os.environ, "LABBOOK_ROOT": str(self.checkout),
-                   "PYTHONSTARTUP": quick_noise.__file__, **variables}
+                   "PYTHONSTARTUP": sparing.__file__, **variables}
         environ.pop("LABBOOK_RECORDS", None)
         done = subprocess.run([sys.executable, "-m", "labbook.cli", "run", self.study, *words, *given],
                               cwd=self.checkout, env=environ, stdin=subprocess.DEVNULL, text=True,

@@ -12,7 +12,7 @@ import signal
 import sys
 from pathlib import Path
 
-import quick_noise  # noqa: F401 (for what it sets)
+import sparing
 from small_labs import describe
 
 from labbook.lab import Environment, Lab
@@ -22,6 +22,7 @@ POINTS = 4
 
 
 def main(log_path, moment=None, number="0"):
+    sparing.spare()
     log = open(log_path, "a", buffering=1)
     if moment == "rename":
         kill_before_rename(int(number))

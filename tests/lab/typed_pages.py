@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-import quick_noise
+import sparing
 from checkout_copy import copy_checkout, with_one_study
 
 from labbook.lab.local.cores import SHARE
@@ -34,7 +34,7 @@ def type_in(clone, tmp_path_factory):
         (programs / name).chmod(0o755)
     inherited = {name: value for name, value in os.environ.items()
                  if name == SHARE or not name.startswith("LABBOOK_")}    # beside other tests' labs
-    environ = inherited | {"PYTHONSTARTUP": quick_noise.__file__, "PYTHONPATH": str(clone / "lib"), "PATH": f"{programs}:{os.environ['PATH']}"}
+    environ = inherited | {"PYTHONSTARTUP": sparing.__file__, "PYTHONPATH": str(clone / "lib"), "PATH": f"{programs}:{os.environ['PATH']}"}
 
     def typed(command: str) -> str:
         done = subprocess.run(["sh", "-c", command], cwd=clone, env=environ, text=True, timeout=SECONDS,

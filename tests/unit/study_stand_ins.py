@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from labbook import paths
 from labbook.errors import LabError
+from labbook.study.records.fingerprint import fingerprint
 from labbook.study.study import Study
 
 CLAIMS = [{
@@ -95,6 +97,19 @@ def operations(count=10, seconds=0.01):
             for i in range(count)]
 
 
+_FOUND = {}
+
+
+def known_fingerprint(study: str):
+    """The fingerprint, which is computed once a process for each notebook and lab: a test of studies edits nothing else
+    that it is made of."""
+    files = (paths.notebook(study), paths.papers(study) / "lab.yml")
+    key = (study, *(file.read_bytes() if file.is_file() else b"" for file in files))
+    if key not in _FOUND:
+        _FOUND[key] = fingerprint(study)
+    return _FOUND[key]
+
+
 MODES = ("PUBLISHED", "PLAN", "UNTIL", "REMEASURE", "PROGRESS", "PROFILE", "ASK")
 
 
@@ -105,6 +120,7 @@ def root(tmp_path, monkeypatch):
     for name in MODES:
         monkeypatch.delenv(f"LABBOOK_{name}", raising=False)
     monkeypatch.setattr("labbook.study.noise.reference_loop", lambda: 1.0)  # a busy machine is no subject
+    monkeypatch.setattr("labbook.study.study.fingerprint", known_fingerprint)
     monkeypatch.setattr(os, "fsync", lambda _: None)    # no test here pulls the plug
     return checkout(tmp_path)
 

@@ -184,7 +184,7 @@ def test_unknown_studies_and_environments_are_named_with_what_is_there(book):
         run.run([], run.Options(environment="nowhere.yml"))
 
 
-def test_a_run_with_the_full_profiles_parameters_is_no_run_of_that_profile(book):
+def test_a_run_with_the_full_profiles_parameters_is_no_run_of_that_profile(book, forked):
     """It was called up to date, and then there was no complete run of the profile to publish."""
     book.study("a", "import os\nprint(repeats, os.environ['LABBOOK_PROFILE'])", book.complete)
     for profile, given in (("quick", (("repeats", "5"),)), ("full", ()), ("full", ())):
@@ -198,7 +198,7 @@ def test_when_the_time_is_up_nothing_more_starts_and_the_code_says_so(book):
     assert pages.note("a") == {}
 
 
-def test_a_study_that_pauses_leaves_the_earlier_page(book):
+def test_a_study_that_pauses_leaves_the_earlier_page(book, forked):
     stopped = "from labbook.errors import Stopped\nimport os\n"
     book.study("a", "print(repeats)", stopped + "if repeats > 2: raise Stopped('time is up')",
                book.complete)
@@ -210,7 +210,7 @@ def test_a_study_that_pauses_leaves_the_earlier_page(book):
     assert note["stopped"]["profile"] == "quick" and note["stopped"]["lab_time"] == {"points_s": 0.0, "set_up_s": 0.0}
 
 
-def test_published_runs_take_the_published_parameters_and_tell_the_kernel(book):
+def test_published_runs_take_the_published_parameters_and_tell_the_kernel(book, forked):
     book.study("a", "import os\nprint(repeats, os.environ['LABBOOK_PUBLISHED'])", book.complete)
     book.write("data/published/a/epyc/run.json", '{"profile": "full", "parameters": {"repeats": 9}}')
     assert run.run([], run.Options(published=True)) == 0
@@ -218,7 +218,7 @@ def test_published_runs_take_the_published_parameters_and_tell_the_kernel(book):
     assert pages.note("a")["profile"] == "full"
 
 
-def test_a_published_set_of_own_hosts_is_read_without_the_file_of_its_hosts(book):
+def test_a_published_set_of_own_hosts_is_read_without_the_file_of_its_hosts(book, forked):
     """The file is of who published it: the book could not be built elsewhere."""
     book.study("a", "print(repeats, environment)", book.complete)
     book.write("data/published/a/epyc/run.json", json.dumps(
@@ -234,7 +234,7 @@ def test_a_study_of_which_nothing_is_published_is_left_out_of_the_published_book
     assert "a: nothing is published" in capsys.readouterr().err and pages.note("a") == {}
 
 
-def test_two_runs_of_one_study_keep_off_each_other_and_the_others_go_on(book, capsys):
+def test_two_runs_of_one_study_keep_off_each_other_and_the_others_go_on(book, forked, capsys):
     """One that another run was measuring had ended the whole run, after some were measured."""
     for study in "abc":
         book.study(study, book.complete)
@@ -264,7 +264,7 @@ def another_labbook(study, said):
     other.join()
 
 
-def test_published_results_wait_for_another_run(book, monkeypatch):
+def test_published_results_wait_for_another_run(book, forked, monkeypatch):
     book.study("a", book.complete)
     book.write("data/published/a/epyc/run.json", '{"profile": "full", "parameters": {}}')
     monkeypatch.setattr(sys, "stderr", said := io.StringIO())    # pytest's own loses what is written while it is read
