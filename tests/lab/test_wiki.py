@@ -85,7 +85,7 @@ def test_a_text_that_the_table_would_cut_is_refused(wikis, store):
 
 
 def test_clients_read_and_write_the_store_through_a_wiki(lab, wikis, store):
-    load = dict(clients=3, requests=20, rows=3, value_bytes=60, warmup_requests=2, seed=1,
+    load = dict(clients=3, requests=300, rows=3, value_bytes=60, warmup_requests=2, seed=1,
                 seconds_at_most=20)
     fill(Crew.of(lab), wikis[0], rows=3, value_bytes=60)
     for target in (wikis[1], store):  # the pages are the study's rows
@@ -97,7 +97,7 @@ def test_clients_read_and_write_the_store_through_a_wiki(lab, wikis, store):
     for op in ("read", "write"):
         made = keyvalue(Crew.of(lab), both, op=op, **load)
         assert made.rows.ok.all(), made.rows.error.unique()
-        assert made.metrics["server_cpu_us_per_call"] > 0
+        assert made.metrics["server_cpu_us_per_call"] > 0       # the kernel counts in 10 ms
 
 
 def test_facts(wikis):
