@@ -86,6 +86,12 @@ def report_fields(folder: Path) -> figures.Table:
         label="table 9 beside the names here", numbers=False)
 
 
+def of_one_end(summary: pd.DataFrame) -> pd.DataFrame:
+    """The boots that wait until the same as the first ones do. Those that wait until servers answer are a setting of
+    their own, which other numbers do not pool with them."""
+    return summary[summary["until"] == summary["until"].iloc[0]] if len(summary) else summary
+
+
 def boot_ratios(printed: pd.DataFrame, summary: pd.DataFrame) -> figures.Table:
     """Table of the ratio of boot times, newer release to older, by number of servers at once.
 
@@ -118,18 +124,22 @@ def boot_times(summary: pd.DataFrame):
 
 def boot_parts(summary: pd.DataFrame):
     """Stacked bars of each setting's time: the call, until the hypervisor has started all (disks are copied and
-    plugged until then), until all are reported as running, until all answer on ssh (as far as that was waited for)."""
+    plugged until then), until all are reported as running, until all answer on ssh (as far as that was waited for).
+    Settings that are waited for differently have bars of their own."""
     parts = summary.copy()
     if len(parts):
         parts["to_launched_s"] = (parts["all_launched_s"] - parts["returned_s"]).clip(lower=0).fillna(0)
         parts["to_running_s"] = parts["all_running_s"] - parts["returned_s"] - parts["to_launched_s"]
         parts["to_ssh_s"] = parts["all_ssh_s"] - parts["all_running_s"]
-        parts["arm"] = [f"{figures.name(r, 'release')}, {gb:g} GB, {n}" for r, gb, n in
-                        zip(parts["release"], parts["image_gb"], parts["at_once"])]
+        several = parts["until"].nunique() > 1
+        parts["arm"] = [f"{figures.name(r, 'release')}, {gb:g} GB, {n}" + f", until {end}" * several for r, gb, n, end in
+                        zip(parts["release"], parts["image_gb"], parts["at_once"], parts["until"])]
     labels = {"returned_s": "the call", "to_launched_s": "until started", "to_running_s": "until reported",
               "to_ssh_s": "until ssh"}
     if len(parts) and parts["to_ssh_s"].isna().all():
         del labels["to_ssh_s"]
+    elif len(parts):
+        parts.loc[parts["until"] != "ssh", "to_ssh_s"] = 0.0
     return figures.stacked_bars(parts, y="arm", label="time from the call, s",
                               note="By release, image and number at once", parts=labels)
 
@@ -137,7 +147,7 @@ def boot_parts(summary: pd.DataFrame):
 def boot_medians(summary: pd.DataFrame):
     """Table of medians of the boot metrics."""
     return figures.median_table(
-        summary, by={"release": "Release", "image_gb": "Image, GB", "at_once": "At once"},
+        summary, by={"release": "Release", "image_gb": "Image, GB", "at_once": "At once", "until": "Waited until"},
         metrics={"returned_s": "Call returned, s", "all_launched_s": "Hypervisor's start, s",
                  "all_running_s": "All running, s", "all_ssh_s": "All answer, s",
                  "failed_to_run": "Did not run", "failed_to_answer": "Did not answer"},
@@ -242,7 +252,7 @@ def set_up(facts: Facts, own_clouds: set, cache_mode: str) -> dict:
 
 def summary_numbers(summaries: dict[str, pd.DataFrame]) -> dict[str, str]:
     """{name: text} of the numbers that the page's text quotes."""
-    boots, indexed, shaped = summaries["boot"], summaries["unixbench"], summaries["shapes"]
+    boots, indexed, shaped = of_one_end(summaries["boot"]), summaries["unixbench"], summaries["shapes"]
     functions, older, newer = summaries["functions"], {"release": "older"}, {"release": "newer"}
     most = _largest(boots)
     numbers = {"boot-times": figures.times(boots, "all_running_s", newer, older, **most)}

@@ -16,7 +16,7 @@ def names():
 
 
 def boots(**more):
-    rows = [{"release": release, "image_gb": 0.5, "at_once": 1, "repeat": repeat, "block": repeat, "returned_s": 1.0,
+    rows = [{"release": release, "image_gb": 0.5, "at_once": 1, "until": "ssh", "repeat": repeat, "block": repeat, "returned_s": 1.0,
              "all_launched_s": 3.0, "all_running_s": 4.0, "all_ssh_s": 9.0, **more}
             for release in ("older", "newer") for repeat in (1, 2)]
     return pd.DataFrame(rows)
@@ -29,6 +29,16 @@ def boots(**more):
 def test_a_boots_time_is_split_as_far_as_it_was_waited_for(more, parts, absent):
     text = repr(figures.boot_parts(boots(**more)))
     assert all(part in text for part in parts) and not (absent and absent in text)
+
+
+def test_boots_that_wait_until_servers_answer_are_pooled_with_no_others():
+    running = boots(until="running", all_ssh_s=math.nan)
+    both = pd.concat([running, boots(all_running_s=8.0).assign(repeat=lambda f: f["repeat"] + 2)], ignore_index=True)
+    pd.testing.assert_frame_equal(figures.of_one_end(both), running)
+    text = repr(figures.boot_parts(both))
+    assert all(f"older release, 0.5 GB, 1, until {end}" in text for end in ("running", "ssh")), text
+    table = figures.boot_medians(both)
+    assert len(table.rows) == 4 and {row[3] for row in table.rows} == {"running", "ssh"}, table.rows
 
 
 def test_twins_are_shown_with_each_test():
