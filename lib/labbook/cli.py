@@ -186,7 +186,7 @@ def _book(commands):
                       help="replace what is published of it though the run has fewer repeats; may be repeated")
     mode.add_argument("--add", action="store_true",
                       help="add the run's repeats to those that are published of the same code, versions and "
-                      "parameters")
+                      "settings")
     mode.add_argument("--carry-over", metavar="WHY",
                       help="keep what is published, and declare it valid for today's code, for the reason WHY")
     mode.add_argument("--judge", action="store_true",
@@ -194,6 +194,10 @@ def _book(commands):
     publish.add_argument("--set", action="append", default=[], metavar="MACHINE",
                          help="with --carry-over: only this machine's set, such as amd-epyc-2-cores-linux-6.18; may "
                               "be repeated (default: all)")
+    publish.add_argument("--further", action="append", default=[], metavar="PARAMETER",
+                         help="with --add: also settings that differ from published ones in this parameter; their "
+                              "repeats come behind the others', so a claim about both does not count them; may be "
+                              "repeated")
     _archive(commands)
 
 

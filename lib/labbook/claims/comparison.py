@@ -60,6 +60,8 @@ class Comparison:
             self.excluded = set()
             self._keep()
         if not self._is_usable():
+            if self._share_no_repeat():
+                raise NotRun("the arms were measured in no repeat together")
             if self.limited:
                 raise NotTestable(LIMITED)
             raise (NotTestable if self.without else NotRun)(f"no setting has {metric} in every arm and every repeat")
@@ -69,6 +71,11 @@ class Comparison:
         if self.by_point:
             return bool(self.with_points)
         return bool(self.settings) and any(self.bound(repeat) != UNKNOWN for repeat in self.whole)
+
+    def _share_no_repeat(self) -> bool:
+        """Whether all arms were measured, but no repeat measured each of them."""
+        of_arms = [{repeat for repeat, _ in points} for points in self._points]
+        return all(of_arms) and not set.intersection(*of_arms)
 
     @property
     def whole(self) -> list:

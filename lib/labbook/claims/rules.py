@@ -75,7 +75,16 @@ from statistics import median
 from labbook.checks import did_you_mean
 from labbook.claims.bounds import NO_NUMBER, with_number
 from labbook.claims.bounds import words as bounds_words
-from labbook.claims.comparison import FIRST, LIMITED_IN_PART, NO_WHOLE, Comparison, NotAbove0, NotRun, NotTestable
+from labbook.claims.comparison import (
+    CHOOSING,
+    FIRST,
+    LIMITED_IN_PART,
+    NO_WHOLE,
+    Comparison,
+    NotAbove0,
+    NotRun,
+    NotTestable,
+)
 from labbook.claims.decisions import (
     JUDGED,
     NOT_REPLICATED,
@@ -125,7 +134,8 @@ def decide(claim: dict, rows: list[dict], parameters, *, file="claims.yml", prof
         if isinstance(why, NotRun):
             return Outcome(NOT_RUN, str(why))
         return Outcome(NOT_TESTABLE, str(why), repeats_needed=LOOKS[0] if _are_early(claim, rows) else None)
-    unmet = _unmet_need(claim, rows)
+    judged = set(compared.with_points)
+    unmet = _unmet_need(claim, [row for row in rows if row["repeat"] in judged])
     if unmet:
         outcome = replace(outcome, verdict=unmet[0], reason=unmet[1], tendency=None, repeats_needed=None)
     return replace(outcome, reason=outcome.reason + drift(outcome.interval) + compared.exclusions())
@@ -288,9 +298,7 @@ def _decide_difference(rule, compared):
     along, choosing = rule["along"], len(compared.split()[0])
     found = _with_bounds(by_median(tested, margin, math.inf, unit, bounds=bounds), bounds)
     if found.repeats_needed:
-        found = replace(found, repeats_needed=found.repeats_needed + choosing)
-    if found.verdict == OPEN and len(tested) < LOOKS[0]:
-        return replace(found, reason=too_few(len(tested), f", after {repeats(choosing)} that chose the values"))
+        found = replace(found, repeats_needed=found.repeats_needed + CHOOSING)
     if found.verdict == REPLICATED:
         return found
     largest, its_bounds = _numbers(compared, largest_difference(along, compared), compared.split()[1])
@@ -298,7 +306,12 @@ def _decide_difference(rule, compared):
     if largest.verdict == REPLICATED:
         return replace(found, verdict=NOT_REPLICATED, tendency=None, repeats_needed=None,
                        reason=f"no two values of {along} differ by more than {margin:.4g} times")
-    needed = [look + choosing for look in [largest.repeats_needed] if look] + [found.repeats_needed or math.inf]
+    refuting = found.tendency and found.tendency["verdict"] == NOT_REPLICATED
+    if refuting and not (largest.tendency and largest.tendency["verdict"] == REPLICATED):
+        found = replace(found, tendency=None)       # another pair of values differs by more
+    if len(tested) < LOOKS[0]:
+        return replace(found, verdict=OPEN, reason=too_few(len(tested), f", after {repeats(choosing)} that chose the values"))
+    needed = [look + CHOOSING for look in [largest.repeats_needed] if look] + [found.repeats_needed or math.inf]
     return replace(found, verdict=OPEN, repeats_needed=min(needed) if min(needed) < math.inf else None,
                    reason=f"the interval does not lie {where(margin, math.inf, 'times')}, and the largest "
                    f"difference between any two values of {along} may")

@@ -167,6 +167,8 @@ def publish(given) -> int:
         raise InputError("goes with --carry-over", key="--set", allowed="with --carry-over, or without --set")
     if given.carry_over is not None and not given.carry_over.strip():
         raise InputError("no reason", key="--carry-over", allowed="why the change does not change what is measured")
+    if given.further and not given.add:
+        raise InputError("goes with --add", key="--further", allowed="with --add")
     if given.profile and (given.judge or given.carry_over is not None):
         raise InputError("is of a run, and none is published", key="--profile",
                          allowed="without --judge and --carry-over")
@@ -176,7 +178,7 @@ def publish(given) -> int:
         files = publish.carry_over(given.study, given.carry_over, given.set)
     else:
         files = publish.publish(given.study, given.profile or "full", given.replace,
-                                lambda line: print(line, file=sys.stderr), given.add)
+                                lambda line: print(line, file=sys.stderr), given.add, given.further)
     for path in files:
         print(path)
     return 0

@@ -33,7 +33,7 @@ def judge(study, claim: dict, read: dict | None = None):
     from labbook.claims import verdict
 
     if study.run.published and claim["id"] in study.published_verdicts:
-        return _of_a_set(study, claim["id"])
+        return _of_a_set(study, claim)
     rows, everything, conditions, parameters = [], [], {}, ()
     if is_tested(claim):
         experiment = experiment_of(study, claim)
@@ -62,14 +62,17 @@ def judge(study, claim: dict, read: dict | None = None):
     return replace(judged, reason=reason, published=_stands(study, judged))
 
 
-def _of_a_set(study, name: str):
-    """The Verdict that stands on a claim, of a published set; its reason names the machine if the page shows another first."""
+def _of_a_set(study, claim: dict):
+    """The Verdict that stands on a claim, of a published set; its reason names the machine if the page shows the claim's
+    experiment of another one first."""
     from labbook.claims.verdict import Verdict
-    from labbook.study.publication import published, published_verdicts
+    from labbook.study import results
+    from labbook.study.publication import published_verdicts
 
-    found = dict(study.published_verdicts[name])
+    found = dict(study.published_verdicts[claim["id"]])
     machine = found.pop("set")
-    where = "" if machine == published.sets(study.name)[0] else published_verdicts.words(study.name, machine)
+    shown = results.shown_first(study, study.experiments.get(claim.get("experiment")))
+    where = "" if machine == shown else published_verdicts.words(study.name, machine)
     return Verdict(**found | {"reason": "; ".join(filter(None, (found["reason"], where and f"measured on {where}")))})
 
 

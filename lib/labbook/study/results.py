@@ -51,6 +51,13 @@ def _parts(experiment) -> list[tuple]:
     return study.published_parts[experiment.name]
 
 
+def shown_first(study, experiment=None) -> str:
+    """The published set whose points of an experiment a page shows first; without points, the study's first."""
+    if experiment is None or not published.has(study.name, experiment.name):
+        return published.sets(study.name)[0]
+    return _parts(experiment)[0][0]
+
+
 def _words(experiment, machine: str) -> str:
     return machine_kind.words(published.read_run(experiment.study.name, machine)["machine"])
 

@@ -3,8 +3,9 @@ design.
 
 Repeats are independent, each with a start of its own, so those of several days make one longer series. They are
 numbered on from the published ones, in the order in which they were measured, since claims are judged after fixed
-numbers of repeats. A repeat of which a part is published keeps its number. A setting that is not published yet has its
-repeats behind those of the others, with which it then shares no start: claims about both do not count them.
+numbers of repeats. A repeat of which a part is published keeps its number. Settings that are not published stay out,
+unless they differ from a published one in parameters that are named alone. Their repeats are behind those of the others,
+with which they share no start: claims about both do not count them.
 """
 
 import json
@@ -16,12 +17,13 @@ from labbook.study.publication import published
 from labbook.study.records.fingerprint import Fingerprint
 
 
-def joined(study, machine: str, tables: dict, report=lambda line: None) -> dict:
+def joined(study, machine: str, tables: dict, report=lambda line: None, further=()) -> dict:
     """Of each experiment the published rows of a Study's set, and behind them those of a run that are not there.
 
     tables: {experiment: {"parameters": names, "rows": rows of the run on this machine, "changed": {point: what has
     changed since it was measured}}}; it returns parameters and rows. An experiment that the run measured with other
-    parameters stays as it is. Points that were measured before a change stay out. report: is given a line for each. InputError, before anything is written,
+    parameters stays as it is. Points that were measured before a change stay out. further: parameters of which values
+    that are not published are added. report: is given a line for each. InputError, before anything is written,
     where the set is of other code, or of other versions than what would be added, or has points of earlier ones.
     """
     if machine not in published.sets(study.name):
@@ -37,7 +39,7 @@ def joined(study, machine: str, tables: dict, report=lambda line: None) -> dict:
         if not table["rows"] or not there.get(name, {}).get("points"):
             found[name] = table
             continue
-        found[name], added = _joined(study, machine, name, table, report)
+        found[name], added = _joined(study, machine, name, table, report, further)
         if other := _other_versions(study, machine, added):
             differing[name] = other
         if outdated and not added:      # the set's stamp will name today's versions
@@ -47,7 +49,7 @@ def joined(study, machine: str, tables: dict, report=lambda line: None) -> dict:
     return found
 
 
-def _joined(study, machine, name, table, report) -> tuple[dict, list]:
+def _joined(study, machine, name, table, report, further) -> tuple[dict, list]:
     """An experiment's table with the rows of the run behind the published ones, and the former alone."""
     names = published.parameters(study.name, machine, name)
     earlier = [row | {column: json.loads(row[column]) for column in published.JSON_COLUMNS}
@@ -57,9 +59,7 @@ def _joined(study, machine, name, table, report) -> tuple[dict, list]:
     if odd := sorted(set(names) ^ set(table["parameters"])):
         report(f"{name}: kept as it is published, since this run has other parameters ({', '.join(odd)})")
         return {"parameters": names, "rows": earlier}, []
-    there = {published.setting(row, names) for row in earlier}
-    if odd := [row for row in new if published.setting(row, names) not in there]:
-        report(f"{name}: settings that are not published are added ({_in_words(odd, earlier, names)})")
+    new = _of_settings(name, new, earlier, names, further, report)
     if new and any(row["stale"] for row in earlier):
         raise InputError("what is published was measured before a change of code or versions", key=f"--add: {name}",
                          file=published.file(study.name, machine, name), allowed=f"--replace {name} in the place of --add")
@@ -73,6 +73,21 @@ def _joined(study, machine, name, table, report) -> tuple[dict, list]:
         for row in new]}, new
 
 
+def _of_settings(name, new: list, earlier: list, names, further, report) -> list:
+    """The new rows at published settings, and at those that differ from one in `further` parameters alone."""
+    others = [parameter for parameter in names if parameter not in further]
+    there, near = ({published.setting(row, of) for row in earlier} for of in (names, others))
+    known, added, left = [], [], []
+    for row in new:
+        (known if published.setting(row, names) in there else
+         added if published.setting(row, others) in near else left).append(row)
+    for rows, what in ((added, "settings that are not published are added"),
+                       (left, "points at settings that are not published stay out")):
+        if rows:
+            report(f"{name}: {what} ({_in_words(rows, earlier, names)})")
+    return known + added
+
+
 def _numbers(new: list, rows: list, earlier: list, names) -> dict[str, int]:
     """{point: number of its repeat} of the `new` ones of a run's rows. It is that of the run's same repeat where this
     is published in part and the point's setting lacks it there; the others are numbered on."""
@@ -81,7 +96,9 @@ def _numbers(new: list, rows: list, earlier: list, names) -> dict[str, int]:
         if repeat not in same and number not in same.values():
             same[repeat] = number
     taken = {(published.setting(row, names), row["repeat"]) for row in earlier}
+    known = {setting for setting, _ in taken}
     behind = {row["point"]: row["repeat"] for row in new if row["repeat"] not in same
+              or published.setting(row, names) not in known
               or (published.setting(row, names), same[row["repeat"]]) in taken}
     last = max(row["repeat"] for row in earlier)
     on = {repeat: last + number for number, repeat in enumerate(sorted(set(behind.values())), 1)}

@@ -16,12 +16,14 @@ from labbook.pipeline.sources import notebooks, parameters
 FROM_A_RUN, BEFORE = "published from the records of a run", "; of what was there before: "
 
 
-def publish(study: str, profile: str = "full", replace=(), report=lambda line: None, add: bool = False) -> list:
+def publish(study: str, profile: str = "full", replace=(), report=lambda line: None, add: bool = False,
+            further=()) -> list:
     """Write the set of this machine: a Parquet file an experiment, fingerprint.json, run.json and
     claims.json, in place of what it had. An experiment of which the run has fewer repeats than are
     published keeps its file, unless it is one to `replace`; `report` is given a line for each.
 
-    add: the run's repeats go behind those that are published (see labbook.pipeline.publishing.adding).
+    add: the run's repeats go behind those that are published, with `further` parameters also of settings that are not
+    (see labbook.pipeline.publishing.adding).
 
     Records that a machine of another kind left here go into that machine's set. Returns the paths of
     the files, none where nothing changes. InputError when this machine has no complete run of that
@@ -33,7 +35,7 @@ def publish(study: str, profile: str = "full", replace=(), report=lambda line: N
     values, environment, fleet = _of_last_run(study, profile)
     of = Study(study, *([environment] if environment else []))
     of.run.fleet = fleet
-    return export(of, profile, values, replace, report, add)
+    return export(of, profile, values, replace, report, add, further)
 
 
 def carry_over(study: str, why: str, machines=()) -> list:
@@ -76,7 +78,7 @@ def _sets(study: str) -> list[str]:
 
 
 def export(study, profile: str = "full", values: dict | None = None, replace=(), report=lambda line: None,
-           add: bool = False) -> list:
+           add: bool = False, further=()) -> list:
     """Write the records that the last complete run of a profile stood on, of all experiments of a
     Study. values: the notebook's parameters. Returns the files; InputError when there is no such run,
     a record is lost, or the run has no experiment to `replace`. An experiment that the run's notebook does not
@@ -90,7 +92,7 @@ def export(study, profile: str = "full", values: dict | None = None, replace=(),
                              allowed=list(tables))
     kinds, main, of_kinds = _by_machine(tables)
     if add:
-        of_kinds = {machine: adding.joined(study, machine, of_kind, report) for machine, of_kind in of_kinds.items()}
+        of_kinds = {machine: adding.joined(study, machine, of_kind, report, further) for machine, of_kind in of_kinds.items()}
     files = []
     for machine, of_kind in of_kinds.items():
         rows = {name: table["rows"] for name, table in of_kind.items()}

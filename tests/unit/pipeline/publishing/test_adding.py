@@ -139,18 +139,20 @@ def test_points_that_stayed_while_the_versions_changed_are_stale_and_get_no_more
         publish.export(study, add=True)
 
 
-@pytest.mark.parametrize("vary, message, added", [
-    ({"clients": [2, 70], "further": [1]}, "kept as it is published, since this run has other parameters (further)", 0),
-    ({"clients": [80, 90]}, "settings that are not published are added (clients 80, clients 90)", 8),
-    ({"clients": [2, 80]}, "settings that are not published are added (clients 80)", 8)])
-def test_points_of_another_design_are_not_added_and_further_settings_are(full, make, measure, root, monkeypatch, vary, message, added):
+@pytest.mark.parametrize("vary, further, message, added", [
+    ({"clients": [2, 70], "more": [1]}, (), "kept as it is published, since this run has other parameters (more)", 0),
+    ({"clients": [80, 90]}, (), "points at settings that are not published stay out (clients 80, clients 90)", 0),
+    ({"clients": [2, 80]}, ("system",), "points at settings that are not published stay out (clients 80)", 4),
+    ({"clients": [2, 80]}, ("clients",), "settings that are not published are added (clients 80)", 8)])
+def test_points_of_another_design_are_not_added_unless_they_are_named(
+        full, make, measure, root, monkeypatch, vary, further, message, added):
     publish.export(full[0])
     before, messages = published.rows("demo", HERE, "speed"), []
     monkeypatch.setenv("LABBOOK_RECORDS", str(root / "new records"))
     study, speed = make(repeats=2, setup={"system": ["a", "b"]}, vary=vary)
     measure(study, speed)
     study.complete()
-    publish.export(study, add=True, report=messages.append)
+    publish.export(study, add=True, report=messages.append, further=further)
     after = published.rows("demo", HERE, "speed")
     assert messages[0] == f"speed: {message}" and len(after) == len(before) + added
     shared = [name for name in before if name not in ("over", "facts")]
