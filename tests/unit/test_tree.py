@@ -19,6 +19,7 @@ OTHERS = {
     "test_readme": "README.md and the pages in docs/",
     "test_tree": "the folders of tests/unit",
     "claims/test_missing_values": "claims.comparison and claims.rules, where repeats lack values",
+    "claims/test_settings_apart": "claims.comparison and claims.rules, where settings have repeats of their own",
     "lab/environment/test_example": "environments/hosts.example.yml",
     "lab/remote/test_foreign_keeper": "tests/lab/foreign_keeper.py",
     "papers/test_claims_of_papers": "the claims of all papers, by made-up points",

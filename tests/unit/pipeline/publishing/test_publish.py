@@ -240,24 +240,25 @@ def test_what_is_published_is_of_the_hosts_of_that_run(book, monkeypatch):
     assert publish.publish("wan")[0] == "rack.yml"
 
 
-@pytest.mark.parametrize("args, profile, replace, add", [
-    ([], "full", [], False),
-    (["--profile", "quick"], "quick", [], False),
-    (["--replace", "speed", "--replace", "slower"], "full", ["speed", "slower"], False),
-    (["--add"], "full", [], True)])
-def test_what_is_asked_on_the_command_line_is_handed_on(book, monkeypatch, capsys, args, profile, replace, add):
+@pytest.mark.parametrize("args, profile, replace, add, further", [
+    ([], "full", [], False, []),
+    (["--profile", "quick"], "quick", [], False, []),
+    (["--replace", "speed", "--replace", "slower"], "full", ["speed", "slower"], False, []),
+    (["--add"], "full", [], True, []),
+    (["--add", "--further", "clients", "--further", "rows"], "full", [], True, ["clients", "rows"])])
+def test_what_is_asked_on_the_command_line_is_handed_on(book, monkeypatch, capsys, args, profile, replace, add, further):
     def export(study, *given):
-        options = dict(zip(("profile", "values", "replace", "tell", "add"), given, strict=True))
+        options = dict(zip(("profile", "values", "replace", "tell", "add", "further"), given, strict=True))
         assert study.name == "demo"
         options["tell"]("speed: kept")
-        return [{name: options[name] for name in ("profile", "replace", "add")}]
+        return [{name: options[name] for name in ("profile", "replace", "add", "further")}]
 
     book.study("demo", "1")
     book.write("data/papers/demo/claims.yml", "[]")
     monkeypatch.setattr(publish, "export", export)
     assert cli.main(["publish", "demo", *args]) == 0
     printed = capsys.readouterr()
-    assert printed.out == f"{dict(profile=profile, replace=replace, add=add)}\n" and printed.err == "speed: kept\n"
+    assert printed.out == f"{dict(profile=profile, replace=replace, add=add, further=further)}\n" and printed.err == "speed: kept\n"
 
 
 def test_publishing_judging_and_carrying_over_print_the_files_that_they_write(full, root, capsys):
