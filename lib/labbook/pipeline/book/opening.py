@@ -98,7 +98,8 @@ def _measured(judged) -> str:
         if where:
             machine = f"{escape(where['cpu'])}, {where['cores']} cores"
             until[machine] = max(until.get(machine, ""), where["to"][:10])
-    return f"Measured {'; '.join(f'until {day} on {machine}' for day, machine in sorted((day, machine) for machine, day in until.items()))}." if until else ""
+    words = "; ".join(f"until {day} on {machine}" for day, machine in sorted(zip(until.values(), until)))
+    return f"Measured {words}." if words else ""
 
 
 def _decided(judged) -> int:
