@@ -324,9 +324,9 @@ What is not named is no longer limited.""")
             ("--loss", "loss", "PERCENT", "packets lost each way, %%"),
             ("--rate", "rate_mbit", "MBIT", "limit each way, Mbit/s")):
         link.add_argument(option, dest=name, type=float, metavar=metavar, help=says)
-    which = "its id or study (default: the one that is up, of several the one of `labbook up`"
-    for command, more in ((execute, "; a running command's must be named"), (capture, ""), (link, ""), (cut, ""), (heal, "")):
-        command.add_argument("--lab", metavar="LAB", help=f"{which}{more})")
+    for command in (execute, capture, link, cut, heal):
+        command.add_argument("--lab", metavar="LAB", help="its id or study (default: the one that is up, of several "
+                             "the one of `labbook up`" + "; a running command's must be named" * (command is execute) + ")")
 
 
 def _machine(commands):

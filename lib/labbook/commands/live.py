@@ -5,11 +5,11 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
+from pathlib import Path
 from threading import Lock
 
 from labbook.checks import did_you_mean
 from labbook.commands.lab import prefer_kept
-from labbook.commands.records import output_file
 from labbook.errors import InputError, LabError
 
 ROUTERS = "router-"     # hosts that a local lab has between its sites, beside those of lab.yml
@@ -49,9 +49,9 @@ def capture(given) -> int:
     record = _lab(given.lab)
     if given.host not in record.hosts or given.host.startswith(ROUTERS):
         raise no_host(record, given.host)
-    file = output_file(given.output or f"{given.host}.pcap")
-    if not file.parent.is_dir():
-        raise InputError("is in no folder that is there", key=f"-o {file}", allowed="a file in a folder that is there")
+    file = Path(given.output or f"{given.host}.pcap")
+    if file.is_dir() or not file.parent.is_dir():
+        raise InputError("no file can be written there", key=f"-o {file}", allowed="a file in a folder that is there")
     with kept.watched(record.id) as lab:
         link = _far_site(record, given.link, lab.host(given.host)) if given.link else None
         with Capture(lab, given.host, file, link=link, expression=given.expression or "") as taken:

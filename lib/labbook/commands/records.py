@@ -33,7 +33,7 @@ def show(given) -> int:
     from labbook.pipeline.executing import pages
     from labbook.study.explorer import showing
 
-    asked = given.output and output_file(given.output)
+    asked = given.output and _output(given.output)
     study = _study(given)
     known = {one: study.records(one) for one in _recorded(study)}
     records, meta = _one_point(study, known, given.point, given.values)
@@ -45,7 +45,7 @@ def show(given) -> int:
     return 0
 
 
-def output_file(name: str) -> Path:
+def _output(name: str) -> Path:
     """The file that is written; InputError for a folder and what else a file cannot replace."""
     file = Path(name).resolve() if Path(name).is_symlink() else Path(name)
     if file.exists() and not file.is_file():

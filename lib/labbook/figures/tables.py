@@ -4,7 +4,7 @@ import html
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import stdev
+from statistics import median, stdev
 
 import pandas as pd
 
@@ -334,8 +334,10 @@ def repeats_table(experiment, ids: list[str]) -> Table:
 
 
 def _repeats_row(claim, judged, machines) -> tuple[str, ...]:
-    """machines: the repeats' numbers on each; those of the machine that was judged are as many as the verdict's."""
-    found = next((each for each in machines if len(each) == judged.n), [])
+    """machines: the repeats' numbers on each. Those of the machine that was judged are as many as the verdict's, and the
+    nearest to its value."""
+    alike = [each for each in machines if each and len(each) == judged.n]
+    found = min(alike, key=lambda each: abs(median(each) - judged.measured), default=[])
     rule = claim["rule"]
     low, high = ((rule["low"], rule["high"]) if rule["name"] == "ratio_between" else
                  (1 / rule["margin"], rule["margin"]))

@@ -195,6 +195,9 @@ def test_a_table_of_repeats_has_the_numbers_of_the_verdict(monkeypatch):
     both = Measured(pd.concat([other, frame.assign(machine="judged")], ignore_index=True), claim)
     both.judge = measured.judge
     assert figures.repeats_table(both, ["saves"]).rows == (row,)
+    other = frame.assign(machine="other", mean_ms=frame.mean_ms * (1 + frame.segments * 0.3 * frame.repeat / 9))
+    both._frame = pd.concat([other, frame.assign(machine="judged")], ignore_index=True)     # as many on each
+    assert figures.repeats_table(both, ["saves"]).rows == (row,)
 
 
 def test_truths_and_numbers_are_named_with_their_parameter():

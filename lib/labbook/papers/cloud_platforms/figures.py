@@ -87,8 +87,8 @@ def report_fields(folder: Path) -> figures.Table:
 
 
 def of_one_end(summary: pd.DataFrame) -> pd.DataFrame:
-    """The boots that wait until the same as the first ones do. Those that wait until servers answer are a setting of
-    their own, which other numbers do not pool with them."""
+    """The boots with the first one's `until`. Boots until *running* and boots until *ssh* are two settings, whose
+    repeats are not pooled."""
     return summary[summary["until"] == summary["until"].iloc[0]] if len(summary) else summary
 
 
