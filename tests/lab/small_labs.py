@@ -1,10 +1,13 @@
-"""Descriptions of small labs, and ids of their own."""
+"""Descriptions of small labs, ids of their own, and a small machine for them."""
 
 import os
 import secrets
+import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
+
+import pytest
 
 from labbook.lab import Lab, LabDescription
 from labbook.lab.ownership import Ownership
@@ -62,6 +65,17 @@ def put_as(user: str, host):
         run(f"chown {user}:{user} {path}")
 
     return put_and_give
+
+
+@pytest.fixture
+def small_machine(tmp_path):
+    """A file system of 96 MB where labs keep their hosts' disks, which are sparse files. In memory: hosts of
+    other labs hold what is mounted when they start, and would keep a loop device with it."""
+    place = tmp_path / "state"
+    place.mkdir()
+    subprocess.run([*SUDO, "mount", "-t", "tmpfs", "-o", "size=96m,mode=0755", "full-disk", str(place)], check=True)
+    yield place
+    subprocess.run([*SUDO, "umount", str(place)], check=True)
 
 
 # A refused connect takes one round trip, and no ping: another witness than a link's own check.

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from small_labs import backing_files, describe, new_id
+from small_labs import backing_files, describe, new_id, small_machine  # noqa: F401 (a fixture)
 
 from labbook.errors import LabbookError, LabError
 from labbook.lab import Environment, Lab
@@ -113,17 +113,6 @@ def test_a_hosts_disk_that_fills_is_reported_at_its_point_and_the_lab_gives_it_b
     assert labs and not any(lab.folder.exists() for lab in labs)
     backing = backing_files()
     assert not [lab.id for lab in labs if any(lab.id in path for path in backing)]
-
-
-@pytest.fixture
-def small_machine(tmp_path):
-    """A file system of 96 MB where labs keep their hosts' disks, which are sparse files. In memory: hosts of
-    other labs hold what is mounted when they start, and would keep a loop device with it."""
-    place = tmp_path / "state"
-    place.mkdir()
-    sudo("mount", "-t", "tmpfs", "-o", "size=96m,mode=0755", "full-disk", str(place))
-    yield place
-    sudo("umount", str(place))
 
 
 def test_what_a_host_may_have_lost_since_the_disk_below_its_own_was_full_is_no_record(study, small_machine):

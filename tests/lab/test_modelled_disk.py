@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from small_labs import SUDO, backing_files, best_of, describe, new_id, swept
+from small_labs import SUDO, backing_files, best_of, describe, new_id, small_machine, swept  # noqa: F401 (a fixture)
 
 from labbook.errors import InputError, LabbookError, LabError
 from labbook.lab import Environment, Lab
@@ -301,16 +301,6 @@ def test_the_end_of_its_daemon_is_a_failed_point_with_a_clear_word(study):
     with pytest.raises(LabbookError, match="the modelled disk of h1 has ended"):
         one.complete()
     assert list(experiment.summary()["killed"]) == [0]
-
-
-@pytest.fixture
-def small_machine(tmp_path):
-    """A file system of 96 MB where labs keep their hosts' disks; see test_full_disk."""
-    place = tmp_path / "state"
-    place.mkdir()
-    subprocess.run([*SUDO, "mount", "-t", "tmpfs", "-o", "size=96m,mode=0755", "full-disk", str(place)], check=True)
-    yield place
-    subprocess.run([*SUDO, "umount", str(place)], check=True)
 
 
 def test_a_full_disk_below_it_is_reported_at_its_point(study, small_machine):

@@ -122,7 +122,8 @@ def expression_of(lab, host, link: str | None, expression: str) -> str:
     if host.is_remote:      # its other traffic has its address, too
         among = [one for one in among if one != host.address]
         if not among:
-            raise LabError(f"{host.name}: the lab has hosts on this machine alone, so no packet between them is captured",
-                           remedy="Capture on another host")
+            raise LabError(
+                f"{host.name}: the lab has hosts on this machine alone, so no packet between them is captured",
+                remedy="Capture on another host")
     parts = [f"host {host.address} and ({' or '.join(f'host {one}' for one in dict.fromkeys(among))})"] * bool(among)
     return " and ".join(f"({part})" for part in [*parts, *[expression] * bool(expression.strip())])

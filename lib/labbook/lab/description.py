@@ -8,7 +8,7 @@ from pathlib import Path
 from labbook.checks import check, load_yaml
 from labbook.errors import InputError
 from labbook.lab import quantities
-from labbook.lab.disk import models
+from labbook.lab.disk import loop_device, models
 from labbook.lab.disk.models import ORDERS
 from labbook.lab.link.shaping import Shape
 
@@ -16,7 +16,10 @@ from labbook.lab.link.shaping import Shape
 MOST_SITES, MOST_HOSTS = 14, 240
 MOST_ADDRESSES = 245    # of hosts and of the routers that come with links, on the control network
 LEAST_QUOTA = 0.01  # of one CPU's time
+LEAST_BYTES = 16 << 20      # of a host's memory or disk: less is a number that lacks its unit
 NAME = r"^[a-z][a-z0-9-]{0,11}$"
+# what a lab has in its folder on a host, where the folders of its hosts lie too
+OF_THE_LAB = {"apt", "artifacts", "journal", "programs", "software", "stays-up"}
 SIZE = {"type": ["string", "integer"], "description": "a size such as 512M or 4G"}
 SHARE = {"type": "number", "minimum": 0, "description": "a number from 0 up"}
 
@@ -27,7 +30,8 @@ DISK = {
         "iops": {"type": "integer", "minimum": 1},
         "mb_per_s": {"type": "number", "exclusiveMinimum": 0},
         "scheduler": {"enum": ["none", "mq-deadline", "bfq", "kyber"]},
-        "read_ahead_kb": {"type": "integer", "minimum": 0},
+        "read_ahead_kb": {"type": "integer", "minimum": 0, "maximum": loop_device.READ_AHEADS_KB[-1],
+                          "multipleOf": loop_device.READ_AHEADS_KB.step, "description": loop_device.READ_AHEADS},
         "model": {"type": "string"},    # of its time: a name in disk/models.yml
         "order": {"enum": list(ORDERS)},    # of a modelled disk's waiting requests
         # where the disk has its model in these experiments alone; otherwise it has it in all
@@ -154,9 +158,13 @@ class LabDescription:
                    systems, needs, data.get("quick"))
 
     def of(self, experiment: str | None = None) -> "LabDescription":
-        """The lab while this experiment is measured: without the hosts, and the models of disks, of other ones."""
-        return replace(self, hosts=tuple(replace(host, limits=_limits_in(experiment, host.limits)) for host in self.hosts
-                                         if not host.experiments or experiment in host.experiments))
+        """The lab while this experiment is measured: without the hosts, and the models of disks, of other ones, and
+        without the sites and links that have no hosts then."""
+        hosts = tuple(replace(host, limits=_limits_in(experiment, host.limits)) for host in self.hosts
+                      if not host.experiments or experiment in host.experiments)
+        used = {host.site for host in hosts}
+        return replace(self, hosts=hosts, sites=tuple(site for site in self.sites if site in used),
+                       links=tuple(link for link in self.links if used.issuperset(link["between"])))
 
     @property
     def apart(self) -> set[str]:
@@ -197,6 +205,9 @@ def _hosts(data, file):
             if entry["site"] not in data["sites"]:
                 raise InputError(f"no site {entry['site']!r}", file=file,
                                  key=f"hosts.{pattern}.site", allowed=data["sites"])
+            if name in OF_THE_LAB:
+                raise InputError(f"the lab's own {name} lies beside the folders of its hosts", file=file,
+                                 key=f"hosts.{pattern}", allowed="any other name")
             if entry["role"] == "router" or name.startswith("router-"):
                 raise InputError("routers come with the links", file=file,
                                  key=f"hosts.{pattern}", allowed="any other name and role")
@@ -228,12 +239,15 @@ def _limits(limits, file, key) -> dict:
         raise InputError(f"{limits['quota']} is no share of a core", file=file, key=f"{key}.quota",
                          allowed=f"a number from {LEAST_QUOTA:g} up")
     if "memory" in limits:
-        limits["memory"] = _bytes(limits["memory"], file, f"{key}.memory")
+        limits["memory"] = _bytes(limits["memory"], file, f"{key}.memory", LEAST_BYTES)
     if isinstance(limits.get("cores_of"), str):
         limits["cores_of"] = [limits["cores_of"]]
     if "disk" in limits:
         disk = limits["disk"]
-        limits["disk"] = {**disk, "size": _bytes(disk["size"], file, f"{key}.disk.size"),
+        if not math.isfinite(disk.get("mb_per_s", 1)):
+            raise InputError(f"{disk['mb_per_s']} is no rate", file=file, key=f"{key}.disk.mb_per_s",
+                             allowed="a number above 0")
+        limits["disk"] = {**disk, "size": _bytes(disk["size"], file, f"{key}.disk.size", LEAST_BYTES),
                           **_modelled(disk, file, f"{key}.disk")}
     return limits
 
@@ -261,11 +275,15 @@ def _modelled(disk, file, key) -> dict:
     return {"order": disk.get("order", model.order), "figures": model.figures()}
 
 
-def _bytes(value, file, key) -> int:
+def _bytes(value, file, key, least=1) -> int:
     try:
-        return quantities.size_bytes(value)
+        size = quantities.size_bytes(value)
     except ValueError as error:
         raise InputError(str(error), file=file, key=key, allowed=SIZE["description"]) from None
+    if size < least:
+        raise InputError(f"{value!r} is {quantities.size_text(size)}", file=file, key=key,
+                         allowed=f"{quantities.size_text(least)} and more, {SIZE['description']}")
+    return size
 
 
 def _sizes(value, file, key) -> int | dict[str, int]:

@@ -150,6 +150,8 @@ class Lab:
         if quota is not None and not quota >= LEAST_QUOTA:
             raise InputError(f"{quota!r} is no share of CPU time", key="quota",
                              allowed=f"{LEAST_QUOTA} and more")
+        if "quota" not in self.host(host).limits:
+            raise LabError(f"{host} came up without a quota, so it takes none now")
         self._provider.limit(self.id, self.host(host), quota)
         self.host(host).limits["quota"] = quota
 

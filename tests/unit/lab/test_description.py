@@ -4,6 +4,8 @@ import pytest
 
 from labbook.errors import InputError
 from labbook.lab.description import LabDescription, expand
+from labbook.lab.host import as_root
+from labbook.lab.remote import root
 
 GOOD = {
     "sites": ["a", "b"],
@@ -34,6 +36,22 @@ def test_a_host_of_one_experiment_is_there_for_that_alone():
     assert names["flush"] == names["fill"] == [*names[None], "disk"] == [host.name for host in lab.hosts]
 
 
+def test_a_site_without_hosts_in_an_experiment_is_not_there_nor_are_its_links():
+    lab = LabDescription.parse({"sites": ["a", "b", "c"], "hosts": {
+        "x": {"site": "a", "role": "db"}, "y": {"site": "b", "role": "db"},
+        "far": {"site": "c", "role": "db", "experiments": ["flush"]}},
+        "links": [{"between": ["a", "b"]}, {"between": ["b", "c"], "rtt_ms": 10}]})
+    for one in (None, "speed"):
+        assert lab.of(one).sites == ("a", "b") and lab.of(one).links == ({"between": ["a", "b"]},)
+    assert (lab.of("flush").sites, lab.of("flush").links) == (lab.sites, lab.links)
+
+
+@pytest.mark.parametrize("name", [as_root.STAYS, root.PROGRAMS, "apt", "artifacts", "journal", "software"])
+def test_a_host_has_no_name_of_the_labs_own_files(name):
+    with pytest.raises(InputError, match=f"^lab.yml: hosts.{name}: the lab's own {name} .*any other name"):
+        LabDescription.parse(changed(hosts={**GOOD["hosts"], name: {"site": "a", "role": "db"}}))
+
+
 def test_a_disk_has_its_model_in_the_experiments_that_are_named():
     lab = LabDescription.parse(changed(hosts={**GOOD["hosts"], "disk": {"site": "a", "role": "db", "limits": {
         "disk": {"size": "1G", "model": "hdd_2010", "modelled_in": ["flush", "fill"]}}}}))
@@ -55,7 +73,13 @@ def test_a_profile_may_need_more_disk_than_another():
 
 
 @pytest.mark.parametrize("limits, key", [
-    ({"quota": math.inf}, "quota"), ({"quota": math.nan}, "quota"), ({"memory": "0.5"}, "memory"), ({"memory": "0"}, "memory")])
+    ({"quota": math.inf}, "quota"), ({"quota": math.nan}, "quota"), ({"memory": "0.5"}, "memory"),
+    ({"memory": "0"}, "memory"), ({"memory": 512}, "memory"), ({"memory": "15M"}, "memory"),
+    ({"disk": {"size": 8}}, "disk.size"),
+    ({"disk": {"size": "1G", "mb_per_s": math.inf}}, "disk.mb_per_s"),
+    ({"disk": {"size": "1G", "mb_per_s": math.nan}}, "disk.mb_per_s"),
+    ({"disk": {"size": "1G", "read_ahead_kb": 130}}, "disk.read_ahead_kb: .*multiples of 4 from 0 to 1048576"),
+    ({"disk": {"size": "1G", "read_ahead_kb": 1 << 21}}, "disk.read_ahead_kb")])
 def test_a_limit_that_is_none_is_refused_with_its_key(limits, key):
     with pytest.raises(InputError, match=f"limits.{key}"):
         LabDescription.parse(changed(hosts={"db": {"site": "a", "role": "db", "limits": limits}}))

@@ -19,6 +19,19 @@ def test_a_host_without_a_limit_is_not_called_short_of_memory():
         "small had too little memory (64 MB): the kernel killed 2 of its processes"]
 
 
+def test_a_host_without_a_quota_takes_none_and_is_not_asked():
+    lab, asked = Lab.__new__(Lab), []
+    lab.id = "t1"
+    lab.hosts = {name: SimpleNamespace(name=name, limits=limits) for name, limits in (
+        ("h1", {"quota": 0.5}), ("h2", {"memory": 64 << 20}))}
+    lab._provider = SimpleNamespace(limit=lambda lab_id, host, quota: asked.append((host.name, quota)))
+    with pytest.raises(LabError, match="h2 came up without a quota"):
+        lab.limit("h2", 0.5)
+    for quota in (None, 0.2):
+        lab.limit("h1", quota)
+    assert asked == [("h1", None), ("h1", 0.2)] and lab.hosts["h1"].limits == {"quota": 0.2}
+
+
 def test_a_host_whose_own_disk_lies_on_a_full_one_is_named():
     lab = Lab.__new__(Lab)
     lab._made = {"hosts": [{"name": name, "left": left} for name, left in (("a", 0), ("b", 1 << 20), ("c", 0))]}

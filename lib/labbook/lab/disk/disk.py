@@ -19,8 +19,6 @@ DEVICES = "/sys/dev/block"      # a folder each, by major:minor
 SLOWEST = 5e6       # bytes a second: fio gets a time limit by it
 FIO = "Type: apt-get install fio; in the study's lab.yml name it: needs: {packages: [fio]}"
 BUSY_FIELD = 9      # of /sys/dev/block/*/stat: ms with requests under way
-PAGE_KB = 4         # the kernel reads ahead by whole pages
-MOST_READ_AHEAD_KB = 1 << 20
 # Schedulers that may be kernel modules: listed only once loaded, and loaded when a disk gets one.
 MODULES = {"bfq": "bfq", "kyber-iosched": "kyber", "mq-deadline": "mq-deadline"}
 OFFERED = f"""cat queue/scheduler; PATH=$PATH:/usr/sbin:/sbin
@@ -100,7 +98,7 @@ class Disk:
         if order is not None:
             self._set_order(order)
         if tags is not None:
-            self._here(f"set -- {tags} queue; {loop_device.SET_TAGS}", root=True)
+            self._here(f"set -e -- {tags} queue; {loop_device.SET_TAGS}", root=True)
         requested = {"scheduler": scheduler, "read_ahead_kb": read_ahead_kb}
         requested = {key: str(value) for key, value in requested.items() if value is not None}
         for name, value in requested.items():
@@ -204,10 +202,8 @@ class Disk:
 
 
 def _check_read_ahead(kb):
-    if not isinstance(kb, int) or isinstance(kb, bool) or kb % PAGE_KB \
-            or not 0 <= kb <= MOST_READ_AHEAD_KB:
-        raise InputError(f"{kb!r} is no read-ahead", key="read_ahead_kb",
-                         allowed=f"multiples of {PAGE_KB} from 0 to {MOST_READ_AHEAD_KB}")
+    if not isinstance(kb, int) or isinstance(kb, bool) or kb not in loop_device.READ_AHEADS_KB:
+        raise InputError(f"{kb!r} is no read-ahead", key="read_ahead_kb", allowed=loop_device.READ_AHEADS)
 
 
 def _queue(facts, prefix="") -> dict:

@@ -26,8 +26,10 @@ def io_class(process, threads: str, klass: str, level: int = 4) -> "IoClass":
     threads: a regular expression, searched in the name (at most 15 characters); klass: one of
     CLASSES ("none": the default); level: 0 (first) to 7, for realtime and best-effort. A program on
     the host applies it within a tenth of a second, also to threads that start later, until `end()`
-    or the lab's end. Several may run with different names. InputError for invalid values; LabError
-    where the host's owner does not allow it: realtime needs root.
+    or the lab's end. Several may run for a process with different names, each with a class and level of its own:
+    each takes its own away from all threads of other names. InputError for invalid values, and for a class and
+    level that threads of the process are given already; LabError where the host's owner does not allow it:
+    realtime needs root.
     """
     _check(threads, klass, level)
     return IoClass(process, threads, klass, level).begin()
@@ -49,7 +51,7 @@ class IoClass:
                            remedy="Add limits to the host's `allow` if you agree, or choose "
                                   "best-effort or idle")
         host.put(WATCH, WATCH.name)
-        self._watch = host.start(self._free_name(), self._command(), root=root)
+        self._watch = host.start(self._name(), self._command(), root=root)
         try:
             host.wait_for(lambda: "ready " in self._watch.log_tail(), "the I/O classes",
                           READY_SECONDS, process=self._watch, interval=0.02)
@@ -93,14 +95,16 @@ class IoClass:
                            *(f"--pid={pid}" for pid in pids), f"--threads={self.threads}",
                            f"--class={self.klass}", f"--level={self.level}"])
 
-    def _free_name(self) -> str:
-        """A process name that no other watch of this process uses."""
-        for number in range(1, 100):
-            name = f"{self.process.name}-io-{number}"
-            left = self.host.process(name)
-            if left is None or not left.alive():
-                return name
-        raise LabError(f"{self.host.name}: a hundred I/O classes of {self.process.name}")
+    def _name(self) -> str:
+        """The name of the watch as a process: one for each class and level of this process. InputError while it
+        runs."""
+        name = f"{self.process.name}-io-{self.process.pid}-{iowatch.value(self.klass, self.level)}"
+        watch = self.host.process(name)
+        if watch is not None and watch.alive():
+            raise InputError(
+                f"other threads of {self.process.name} have the I/O class {self.klass}, level {self.level}",
+                key="klass", allowed="another class or level, or one expression for all these threads")
+        return name
 
 
 def _check(threads, klass, level):

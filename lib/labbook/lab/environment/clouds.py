@@ -106,7 +106,7 @@ def check_credentials(cloud: OwnCloud) -> None:
         names, secret = (_sections if cloud.kind == "ec2" else _clouds)(path, cloud.profile)
     except FileNotFoundError:
         raise _wrong(cloud, "no such file", "your own file of credentials") from None
-    except (OSError, UnicodeDecodeError, configparser.Error):  # the error's text may quote a secret
+    except (OSError, ValueError, configparser.Error):  # the error's text may quote a secret
         raise _wrong(cloud, "cannot be read", "your own file of credentials") from None
     if cloud.profile not in names:
         raise InputError(f"{path} has no {cloud.profile!r}{did_you_mean(cloud.profile, names)}",
@@ -129,16 +129,25 @@ def _sections(path, _profile):
 
 def _clouds(path, profile):
     """Names in a clouds.yaml, and whether it (not secure.yaml) holds the profile's secrets."""
-    clouds = (load_yaml(path) or {}).get("clouds") or {}
+    clouds = _entries(path)
     return list(clouds), any(_secrets(clouds.get(profile)))
+
+
+def _entries(path) -> dict:
+    """The entries of a clouds.yaml by name; ValueError when it has none by name."""
+    data = load_yaml(path) or {}
+    clouds = (data.get("clouds") or {}) if isinstance(data, dict) else None
+    if not isinstance(clouds, dict):
+        raise ValueError("no mapping")
+    return clouds
 
 
 def endpoints(cloud: OwnCloud) -> list[str]:
     """Host names of the cloud's API; [] when the credentials file cannot be read."""
     urls = [cloud.endpoint, cloud.blocks]
     if cloud.kind == "openstack":
-        with suppress(InputError, OSError, UnicodeDecodeError, AttributeError):
-            entry = load_yaml(Path(cloud.credentials))["clouds"].get(cloud.profile) or {}
+        with suppress(InputError, OSError, ValueError, AttributeError):
+            entry = _entries(Path(cloud.credentials)).get(cloud.profile) or {}
             urls.append((entry.get("auth") or {}).get("auth_url"))
     return [host for url in urls if url and (host := urlsplit(url).hostname)]
 

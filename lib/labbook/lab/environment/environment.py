@@ -79,5 +79,6 @@ def _check_range(text, file):
         raise InputError(str(error), file=file, key="range",
                          allowed=NAMESPACES["properties"]["range"]["description"]) from None
     if not 8 <= network.prefixlen <= 20:
-        why = "too small: a lab takes a /20" if network.prefixlen > 20 else "too large: this machine would lose its own routes"
+        why = ("too small: a lab takes a /20" if network.prefixlen > 20
+               else "too large: this machine would lose its own routes")
         raise InputError(why, file=file, key="range", allowed="/8 to /20")

@@ -30,6 +30,8 @@ MODULES = ("labbook", "labbook.syncing", "labbook.lab", "labbook.lab.journal",
 STAYS = "stays-up"
 SECONDS = 120
 ALONE_SECONDS = 50      # for other commands of the lab on this host to end; less than any command's time
+WORKS = "another command of the lab still works there: try again"
+GOES_DOWN = "the lab is being taken down"
 MAIN = """import fcntl, importlib, json, os, subprocess, sys, time
 folder, (module, function, arguments) = sys.argv[1], json.loads(sys.argv[2])
 alone, until = os.open(folder, os.O_RDONLY), time.monotonic() + SECONDS
@@ -42,7 +44,7 @@ while True:
             sys.exit(f"another command works in {folder}, and does not end")
         time.sleep(0.05)
 if function.startswith("make") and not os.path.exists(f"{folder}/{STAYS}"):
-    sys.exit("the lab is being taken down")
+    sys.exit(GOES_DOWN)
 os.umask(0o022)
 os.environ["PATH"] = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
 try:
@@ -61,12 +63,17 @@ runpy.run_path(f"/proc/self/fd/{archive}", run_name="__main__")"""
 
 def going_down(lab: str) -> str:
     """A shell command that stops all making in a lab's folder and waits for what is in progress."""
-    return f"[ ! -d {lab} ] || {{ rm -f {lab}/{STAYS} && flock -w {ALONE_SECONDS} {lab} true; }}"
+    return f"[ ! -d {lab} ] || {{ rm -f {lab}/{STAYS} && {{ flock -w {ALONE_SECONDS} {lab} true{_or_say(WORKS)}; }}; }}"
 
 
 def unless_going_down(lab: str) -> list[str]:
     """Shell commands (`set -e`) to put before others that make something; see going_down."""
-    return [f"exec 9< {lab}", f"flock -w {ALONE_SECONDS} 9", f"[ -e {lab}/{STAYS} ]"]
+    return [f"exec 9< {lab}", f"flock -w {ALONE_SECONDS} 9{_or_say(WORKS)}",
+            f"[ -e {lab}/{STAYS} ]{_or_say(GOES_DOWN)}"]
+
+
+def _or_say(words: str) -> str:
+    return f" || {{ echo {shlex.quote(words)} >&2; exit 1; }}"
 
 
 def call(host, function, below=None, **arguments) -> dict | None:
@@ -93,7 +100,7 @@ def _text() -> str:
 
 def main() -> str:
     """The program that the host's Python runs."""
-    return f"STAYS, SECONDS = {STAYS!r}, {ALONE_SECONDS}\n{MAIN}"
+    return f"STAYS, SECONDS, GOES_DOWN = {STAYS!r}, {ALONE_SECONDS}, {GOES_DOWN!r}\n{MAIN}"
 
 
 @cache

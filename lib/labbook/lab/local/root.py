@@ -1,9 +1,9 @@
 """The privileged helper: reads one request (JSON) from standard input and prints one answer.
 
-`open` makes a lab's state folder, `up` makes a planned lab, `limit` changes a host's quota, `freeze`
-freezes and thaws hosts, `trace` notes a tracing instance, `down` undoes what the journal names, `clear` deletes what is left of labs
-that are down. It runs as root, by `sudo -n` for other users. It ends within SECONDS, whatever the
-kernel does. As a standing helper (see `serve`) it answers requests until its input is closed.
+`open` makes a lab's state folder, `up` makes a planned lab, `limit` changes a host's quota, `freeze` freezes and thaws
+hosts, `trace` notes a tracing instance, `down` undoes what the journal names, `clear` deletes what is left of labs that
+are down. It runs as root, by `sudo -n` for other users. It ends within SECONDS, whatever the kernel does. As a standing
+helper (see `serve`) it answers requests until its input is closed.
 """
 
 import json
@@ -121,7 +121,7 @@ def limit(lab: str, uid: int, host: str, quota: float | None) -> dict:
     _check_owner(folder, uid)
     places = cgroups.folders(lab, host, {"quota"})
     if str(places["quota"]) not in [e["folder"] for e in Journal(folder).of("cgroup")]:
-        raise ValueError(f"{host} came up without a quota, so it takes none now")
+        raise ValueError(f"lab {lab} has made no control group for a quota of {host!r}")
     cgroups.apply(places, cgroups.quota(quota, cgroups.version()))
     return {}
 
@@ -267,8 +267,8 @@ def _for(what, asker) -> str:
     return f"{what} for process {asker}: {kernel.command(asker)}"
 
 
-DOES = {"open": open_state, "up": up, "cores": free_cores, "limit": limit, "freeze": freeze, "trace": trace, "down": down,
-        "clear": clear}
+DOES = {"open": open_state, "up": up, "cores": free_cores, "limit": limit, "freeze": freeze, "trace": trace,
+        "down": down, "clear": clear}
 STANDING = ("limit", "freeze", "trace")    # what a measurement asks for again and again
 
 if __name__ == "__main__":

@@ -40,6 +40,7 @@ class Machine:
         self.policy = root / "usr/sbin/policy-rc.d"
         self.kept = root / "usr/sbin/policy-rc.d.labbook-kept"
         self.before = root / "var/lib/labbook/before-install.json"
+        self.policy_draft, self.before_draft = self.policy.with_suffix(".labbook-new"), self.before.with_suffix(".new")
         # root's alone: elsewhere others could hold the lock, or lead root to another file
         self.lock = root / "run/labbook/.locks/install"
         self.etc = root / "etc"
@@ -50,10 +51,9 @@ class Machine:
         if self.policy.exists():
             self.kept.unlink(missing_ok=True)
             os.link(self.policy, self.kept)
-        fresh = self.policy.with_suffix(".labbook-new")
-        fresh.write_text(REFUSE)
-        fresh.chmod(0o755)
-        fresh.rename(self.policy)
+        self.policy_draft.write_text(REFUSE)
+        self.policy_draft.chmod(0o755)
+        self.policy_draft.rename(self.policy)
 
     def allow_services(self):
         """Back to the policy that was there; one that came meanwhile stays."""
@@ -65,7 +65,8 @@ class Machine:
         self.kept.unlink(missing_ok=True)
 
     def left_over(self) -> bool:
-        return self.before.exists() or self.kept.exists() or self.is_unfinished() or (
+        ours = (self.before, self.before_draft, self.kept, self.policy_draft)
+        return any(file.exists() for file in ours) or self.is_unfinished() or (
             self.policy.exists() and MARK in self.policy.read_text(errors="replace"))
 
     def is_unfinished(self) -> bool:
@@ -125,6 +126,8 @@ def _is_locked(path: Path) -> bool:
 def recover(machine: Machine):
     """Put right what an install that was killed left."""
     machine.allow_services()
+    for draft in (machine.policy_draft, machine.before_draft):
+        draft.unlink(missing_ok=True)
     if machine.before.exists():
         _settle(machine, json.loads(machine.before.read_text()), only_new_units=True)
 
@@ -134,9 +137,8 @@ def install(machine: Machine, packages: list[str], apt) -> int:
     dpkg's, or 0 where nothing was left."""
     before = machine.services()
     machine.before.parent.mkdir(parents=True, exist_ok=True)
-    draft = machine.before.with_suffix(".new")
-    draft.write_text(json.dumps(before))
-    draft.rename(machine.before)
+    machine.before_draft.write_text(json.dumps(before))
+    machine.before_draft.rename(machine.before)
     try:
         machine.refuse_services()
         finished = 0

@@ -1,4 +1,4 @@
-"""Claim a user's host for a lab: one lab at a time has it, and writes only below its root folder.
+"""Claim a user's host for a lab: one lab at a time has its root folder, and writes only below it.
 
 The claim is a file on the host. This machine notes claimed hosts in the lab's journal, with all that
 is needed to reach and clean them later.

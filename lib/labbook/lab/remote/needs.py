@@ -56,7 +56,8 @@ def named_packages(description) -> dict[str, str]:
 
 def modelled_packages(request: HostRequest) -> dict[str, str]:
     """{package: reason} for a host that gets modelled disks."""
-    return dict.fromkeys(modelled.PACKAGES, "the daemon of modelled disks is compiled there") if request.modelled else {}
+    return (dict.fromkeys(modelled.PACKAGES, "the daemon of modelled disks is compiled there")
+            if request.modelled else {})
 
 
 def host_requests(description, matched) -> dict[str, HostRequest]:

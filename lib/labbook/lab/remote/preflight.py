@@ -45,14 +45,14 @@ def require(description, environment, needs=None) -> list[Finding]:
     return seen
 
 
-def examine(description, environment, needs=None) -> list[Finding]:
+def examine(description, environment, needs=None, profile="quick") -> list[Finding]:
     """Findings about each host of a study; the hosts are asked in parallel.
 
-    needs: {lab host: HostNeeds} of its systems and programs, in addition to lab.yml. InputError when
-    the environment's hosts cannot make up the study's lab.
+    needs: {lab host: HostNeeds} of its systems and programs, in addition to lab.yml. profile: the one whose data
+    must find room on the disks. InputError when the environment's hosts cannot make up the study's lab.
     """
     matched = match(description, environment)
-    wants = _wants(description, matched, needs or {})
+    wants = _wants(description, matched, needs or {}, profile)
     reals = list({real.name: real for real in matched.values()}.values())
     closed = _closed_jumps(reals)
     seen = list(closed.values())
@@ -72,10 +72,10 @@ def examine(description, environment, needs=None) -> list[Finding]:
     return seen
 
 
-def _wants(description, matched, needs) -> dict[str, HostNeeds]:
+def _wants(description, matched, needs, profile="quick") -> dict[str, HostNeeds]:
     asks = host_requests(description, matched)
     wants = {name: HostNeeds(asks[name], named_packages(description) | modelled_packages(asks[name]),
-                         disk_bytes=description.disk_bytes()) for name in asks}
+                         disk_bytes=description.disk_bytes(profile)) for name in asks}
     for lab_host, real in matched.items():
         mine, more = wants[real.name], needs.get(lab_host, HostNeeds())
         mine.packages |= more.packages
@@ -131,10 +131,15 @@ def _look(host, real, wants) -> tuple[bool, list[Finding]]:
         found = probe.parse(done.stdout)
     except (LabError, ValueError) as error:
         return False, [_no_shell(real, error)]
-    seen = check_host(real, found, wants) + _root(host, real) + _clock(host, real) + _channels(host, real)
-    if wants.programs:
-        seen += _programs(host, real)
-    return found.system == "Linux", seen
+    seen = check_host(real, found, wants)
+    if found.system != "Linux":     # what follows asks it as a Linux
+        return False, seen
+    try:
+        for check in (_root, _clock, _channels, *([_programs] if wants.programs else [])):
+            seen += check(host, real)
+    except (LabError, ValueError, *ssh.LOST) as error:
+        return False, [*seen, _broken_off(real, error)]
+    return True, seen
 
 
 def _programs(host, real) -> list[Finding]:
@@ -155,6 +160,13 @@ def _programs(host, real) -> list[Finding]:
                     missing and f"Allow software, or have there: {remedy}")]
 
 
+def _broken_off(real, error) -> Finding:
+    """Of a host that stopped answering, or whose answer is none, after its first."""
+    reason = error.message if isinstance(error, LabError) else str(error) or type(error).__name__
+    return Finding(real.entry, "answers to all that is asked", False, "each of its answers counts", reason,
+                   getattr(error, "remedy", None) or "")
+
+
 def _no_shell(real, error) -> Finding:
     reason = error.message if isinstance(error, LabError) else f"it began with {str(error)!r}"
     return Finding(f"{real.entry}.user", "a shell that takes commands", False,
@@ -173,7 +185,7 @@ def _root(host, real) -> list[Finding]:
                         error.remedy)]
     if in_use is None:
         return []
-    return [Finding(real.entry, "in use", True, "it serves one lab at a time",
+    return [Finding(real.entry, "in use", True, "its root folder serves one lab at a time",
                     f"lab {in_use['lab']} of {in_use['by']}, since {in_use['time']}")]
 
 
@@ -203,6 +215,12 @@ def _channels(host, real) -> list[Finding]:
             return [Finding(f"{real.entry}.user", "connections through SSH", False,
                             "servers are asked whether they are ready through it",
                             "its sshd forbids it", "Set AllowTcpForwarding yes in its sshd_config")]
+    except paramiko.SSHException as error:
+        if not host.connected:
+            raise
+        return [Finding(f"{real.entry}.data", f"data address {real.data}, from {real.name}", False,
+                        "servers are asked there whether they are ready", f"does not answer: {error}",
+                        "Write down one of its own addresses, and see that no firewall drops what it sends there")]
     return []
 
 

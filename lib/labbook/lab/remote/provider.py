@@ -52,10 +52,7 @@ def limit(lab_id: str, host: Host, quota: float | None) -> None:
     from labbook.lab.host import as_root
     from labbook.lab.remote import root
 
-    if not host.groups:  # without groups there may be no permission for root's work
-        raise LabError(f"{host.name} came up without a quota, so it takes none now")
-    as_root.call(host, root.change_quota, lab=lab_id, name=host.name, groups=list(host.groups),
-                 share=quota)
+    as_root.call(host, root.change_quota, lab=lab_id, name=host.name, share=quota)
 
 
 def freeze(lab_id: str, hosts: list[Host], frozen: bool) -> None:

@@ -172,7 +172,8 @@ def dial(host, address: str, port: int, timeout: float):
         raise ConnectionRefusedError(f"{host.name}: nothing answers at {address}:{port} "
                                      f"({error.text})") from None
     except LOST as error:
-        host.disconnect()
+        if not host.connected:  # else only this channel was late; others of the host's go on
+            host.disconnect()
         raise LabError(f"{host.name}: could not reach {address}:{port}: {error}") from None
     channel.settimeout(timeout)
     return _Dialed(channel, f"no answer from {address}:{port} within {timeout:g} s")
@@ -196,24 +197,34 @@ class _Dialed:
 
 @contextmanager
 def sftp(host, verb: str, remote: str):
-    """An SFTP channel; errors name the host and the file. Lost when the connection broke.
+    """An SFTP channel; errors name the host and the file. Lost when the connection broke; a refusal of the host's
+    leaves its other channels as they are.
 
     One thread at a time: paramiko's client would let a thread take, and drop, what another waits for.
     """
-    try:
-        with host.transfers:
-            client = host.connection().sftp()
+    with host.transfers:
+        try:
+            connection = host.connection()
+            client = connection.sftp()
             client.get_channel().settimeout(60)
             yield client
-    except (socket.timeout, *LOST) as error:
-        kind = LabError
-        if not isinstance(error, FileNotFoundError):
+        except (socket.timeout, *LOST) as error:
             kind = Lost if _broke(host, error) else LabError
-            host.disconnect()
-        raise kind(f"{host.name}: could not {verb} {remote}: {_message(error)}") from None
+            if kind is Lost:
+                host.disconnect()
+            elif not isinstance(error, FileNotFoundError):
+                _renew_sftp(connection)
+            raise kind(f"{host.name}: could not {verb} {remote}: {_message(error)}") from None
 
 
 def _broke(host, error) -> bool:
     """Whether the connection broke; otherwise the host refused."""
-    return (isinstance(error, (socket.timeout, paramiko.SSHException, EOFError))
-            or not host.connected)
+    return not isinstance(error, FileNotFoundError) and (
+        isinstance(error, (socket.timeout, paramiko.SSHException, EOFError)) or not host.connected)
+
+
+def _renew_sftp(connection):
+    """Close the SFTP channel alone, to which answers to more writes may come; the next transfer opens another."""
+    with suppress(*LOST):
+        connection._sftp.close()
+    connection._sftp = None

@@ -23,12 +23,25 @@ class Jumps:
         with self._lock:
             lock = self._locks.setdefault(login, threading.Lock())
         with lock:  # one for each jump host: another one may be slow to answer
+            connection = self._shared(login)
+            if connection is None:
+                connection = self._open_one(login)
+                with self._lock:
+                    self._open[login] = connection
+                    self._count(connection)
+            return connection
+
+    def _shared(self, login):
+        """The open connection with one user more; None when none is open."""
+        with self._lock:    # found and counted at once: `release` closes one without users
             connection = self._open.get(login)
             if connection is None or not connection.is_connected:
-                connection = self._open[login] = self._open_one(login)
-            with self._lock:
-                self._users[id(connection)] = self._users.get(id(connection), 0) + 1
+                return None
+            self._count(connection)
             return connection
+
+    def _count(self, connection):
+        self._users[id(connection)] = self._users.get(id(connection), 0) + 1
 
     def release(self, connection) -> None:
         """Close the connection when no other host uses it."""

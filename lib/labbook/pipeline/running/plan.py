@@ -40,7 +40,8 @@ class Plan:
         most = f", time limit {duration(self.most_s)}" if self.most_s is not None else ""
         source = f", {self.source}" if self.source else ""
         if self.look_s and self.seconds > FURTHER * self.look_s:
-            return f"about {duration(self.look_s)}; with further repeats about {duration(self.seconds)} in all{most}{source}"
+            return (f"about {duration(self.look_s)}; with further repeats about {duration(self.seconds)} in all"
+                    f"{most}{source}")
         return f"about {duration(self.seconds)}{most}{source}"
 
 
@@ -68,14 +69,16 @@ def plan(names, options: run.Options, verbose: bool = False) -> int:
                 print(f"{study}: no plan: {why}", file=sys.stderr)
             else:
                 found.append(_of_study(study, chosen, options, story, time.monotonic() - began, verbose))
-    print("\n\n".join(["\n".join(_total(found, options.profile, seconds))] * (len(found) > 1) + ["\n".join(one.lines) for one in found]))
+    print("\n\n".join(["\n".join(_total(found, options.profile, seconds))] * (len(found) > 1)
+                      + ["\n".join(one.lines) for one in found]))
     return run.exit_code(states, interrupts)
 
 
 def _total(found: list[Plan], profile: str, most_s: float | None):
     """All studies together, which share a time limit, then a line a study."""
     known = [one for one in found if one.seconds is not None]
-    less = f"; unknown: {', '.join(one.study for one in found if one.seconds is None)}" if len(known) < len(found) else ""
+    less = (f"; unknown: {', '.join(one.study for one in found if one.seconds is None)}"
+            if len(known) < len(found) else "")
     seconds = min(sum(one.seconds for one in known), math.inf if most_s is None else most_s)
     yield (f"{len(found)} studies, {profile} profile: {_points(sum(one.points for one in found))}, "
            f"about {duration(seconds)}{less}")
@@ -110,12 +113,14 @@ def _of_study(study, chosen, options, story: RunState, round_s: float, verbose: 
     current = not run.is_to_run(study, chosen, options)
     if asks and story.survey:
         expected = asking.expected(study, asks, story.survey, options.until, round_s)
-        of = Plan(study, expected.points, expected.seconds, expected.most_s, "", expected.lines(verbose), expected.look_s)
+        of = Plan(study, expected.points, expected.seconds, expected.most_s, "", expected.lines(verbose),
+                  expected.look_s)
     else:
         seconds, source = _time(study, story, options.profile, chosen)
         left = story.total - story.done
         most = max(options.until - time.time(), 0.0) if options.until is not None and left else None
-        of = Plan(study, left, None if seconds is None else seconds + asking.PAGE_ROUNDS * round_s, most, source, list(_experiments(story)))
+        of = Plan(study, left, None if seconds is None else seconds + asking.PAGE_ROUNDS * round_s, most, source,
+                  list(_experiments(story)))
     page = "its page is up to date" if current else f"{_points(of.points)}, {of.time()}"
     head = [f"{study}, {options.profile} profile: {page}", *of.lines]
     if lab:
@@ -137,7 +142,7 @@ def _place(study, chosen, lab, profile, verbose):
     if environment and environment.clouds:
         yield from own_clouds.plan(study, environment)
     if environment and environment.provider == "ssh":
-        yield from own_hosts.plan(study, environment, chosen)
+        yield from own_hosts.plan(study, environment, chosen, profile)
         return
     actions = root_actions.every(lab) if verbose else root_actions.summary(lab)
     yield from (f"  as root: {action}" for action in actions)
@@ -157,7 +162,8 @@ def _experiments(story):
         left, seconds = counts["total"] - counts["done"], counts.get("seconds")
         time_of = f", about {duration(seconds)}" if left and seconds else ""
         arms = f"; {counts['arms']}" if counts.get("arms") else ""
-        yield f"  {name}: {counts['total']} point{'s' * (counts['total'] != 1)}, {counts['done']} measured, {left} to do{time_of}{arms}"
+        yield (f"  {name}: {counts['total']} point{'s' * (counts['total'] != 1)}, {counts['done']} measured, "
+               f"{left} to do{time_of}{arms}")
 
 
 def _time(study, story: RunState, profile, chosen) -> tuple[float | None, str]:

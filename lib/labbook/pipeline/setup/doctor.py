@@ -66,7 +66,8 @@ def _missing_line(names: list[str]) -> str:
 
 def _complete(findings) -> str:
     """That a study has all it needs, with what it needs of the machine's size."""
-    sizes = [one.name for one in findings if one.name[:1].isdigit() and one.name.endswith((" cores", " memory", " disk"))]
+    sizes = [one.name for one in findings
+             if one.name[:1].isdigit() and one.name.endswith((" cores", " memory", " disk"))]
     of = f" ({', '.join(sizes)})" if sizes else ""
     return f"all {len(findings)} requirements are there{of}"
 
@@ -144,7 +145,7 @@ def _hosts(studies, environment, profile, chosen):
 
     studies = studies or all_studies()
     chosen = chosen or {study: parameters.chosen(study, profile) for study in studies}
-    for finding, whom in own_hosts.seen(studies, environment, chosen):
+    for finding, whom in own_hosts.seen(studies, environment, chosen, profile):
         yield replace(finding, studies=whom)
 
 
@@ -156,7 +157,8 @@ def _clouds(studies, environment):
     for own, whom, wrong in own_clouds.seen(studies, environment):
         reason = wrong and getattr(wrong, "message", str(wrong))
         yield Finding(getattr(wrong, "key", "") or own.key(), f"cloud {own.name}", wrong is None,
-                      "the study's servers run on it", reason or "accepts the credentials", own_clouds.remedy(wrong), whom)
+                      "the study's servers run on it", reason or "accepts the credentials",
+                      own_clouds.remedy(wrong), whom)
 
 
 def _privilege() -> Finding:

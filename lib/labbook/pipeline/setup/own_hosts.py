@@ -32,22 +32,23 @@ def _add(wants, what, wanted):
     wants.folders |= {folder: f"{what} is in it" for folder in wanted.pushed}
 
 
-def seen(studies, environment, chosen):
-    """(Finding, the studies it was seen for) of all hosts, each once. chosen: {study: parameters of its run}.
-    InputError when the hosts cannot make up the lab of a study."""
+def seen(studies, environment, chosen, profile="quick"):
+    """(Finding, the studies it was seen for) of all hosts, each once. chosen: {study: parameters of its run}; profile:
+    the one whose data must find room. InputError when the hosts cannot make up the lab of a study."""
     from labbook.lab.remote import preflight
 
     found = {}
     for study in studies:
         parameters = chosen.get(study)
-        for one in preflight.examine(description_of_run(study, parameters), environment, needs(study, parameters)):
+        for one in preflight.examine(description_of_run(study, parameters), environment, needs(study, parameters),
+                                     profile):
             found.setdefault(one, []).append(study)
     return [(one, tuple(whom)) for one, whom in found.items()]
 
 
-def plan(study: str, environment, parameters: dict | None = None) -> list[str]:
+def plan(study: str, environment, parameters: dict | None = None, profile="quick") -> list[str]:
     """Lines for --dry-run: what each host becomes, what is written, copied and done as root there,
-    and what it lacks now. parameters: of the run."""
+    and what it lacks now. parameters and profile: of the run."""
     lab, wants = description_of_run(study, parameters), needs(study, parameters)
     matched = match(lab, environment)
     asks, lines = host_requests(lab, matched), []
@@ -63,5 +64,5 @@ def plan(study: str, environment, parameters: dict | None = None) -> list[str]:
         if packages and real.may("packages"):
             lines.append(f"    as root: packages, those that are missing of {', '.join(packages)}")
         lines += [f"    as root: {kind}: {', '.join(what)}" for kind, what in asks[real.name].of.items()]
-    missing = [one for one, _ in seen([study], environment, {study: parameters}) if not one.ok]
+    missing = [one for one, _ in seen([study], environment, {study: parameters}, profile) if not one.ok]
     return lines + [f"  missing: {one.words()}" for one in missing]

@@ -78,6 +78,17 @@ def test_a_kernel_that_does_not_keep_it_is_reported(disk):
         disk.set(scheduler="bfq")       # these files have no brackets for what was chosen
 
 
+def test_tags_that_the_kernel_does_not_take_are_an_error(disk):
+    tags = disk.place / "queue/nr_requests"
+    tags.write_text("128\n")
+    disk.set(tags=8)
+    assert tags.read_text() == "8\n"
+    tags.unlink()
+    tags.mkdir()    # takes no number, from root neither
+    with pytest.raises(LabError):
+        disk.set(tags=4)
+
+
 def test_facts_have_the_disk_below_where_its_file_can_be_seen(disk, tmp_path):
     facts = disk.facts()
     assert facts["size_bytes"] == 1 << 30 and facts["direct_io"] and not facts["rotational"]

@@ -151,6 +151,16 @@ def test_the_program_on_a_host_from_begin_to_end(started):
     assert {row["klass"] for row in idle.now()} == {"none"}
 
 
+def test_a_class_and_level_that_other_threads_are_given_is_refused(started):
+    """Each of the two programs would take it away from the other's threads."""
+    process = started("sleep 100")
+    with io_class(process, "^sleep$", "idle"):
+        with pytest.raises(InputError, match="klass: other threads of server have the I/O class idle"):
+            io_class(process, "^other$", "idle", 2)     # which has no levels
+        io_class(process, "^other$", "best-effort", 2).end()
+    io_class(process, "^other$", "idle").end()
+
+
 def test_what_threads_had_at_once_is_known_when_they_are_gone(started):
     process = started("sh -c 'sleep 100; true'")
     with io_class(process, "^sleep$", "best-effort", 2) as given:

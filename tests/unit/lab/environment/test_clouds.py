@@ -116,6 +116,8 @@ def spoilt(name, text=None, mode=0o600):
     (spoilt("aws", b"no section"), "clouds.older.credentials", "cannot be read"),
     (spoilt("aws", b"\xff\xfe\xff"), "clouds.older.credentials", "cannot be read"),
     (spoilt("clouds.yaml", b"clouds: {there: {}}"), "clouds.newer.profile", "allowed: there"),
+    (spoilt("clouds.yaml", b"[here]"), "clouds.newer.credentials", "cannot be read"),
+    (spoilt("clouds.yaml", b"clouds: [here]"), "clouds.newer.credentials", "cannot be read"),
     (spoilt("clouds.yaml", CLOUDS.encode(), 0o644), "clouds.newer.credentials", "chmod 600"),
 ])
 def test_files_of_credentials_that_cannot_be_used(home, spoil, key, expected):
@@ -141,6 +143,9 @@ def test_pages_and_records_have_names_and_no_addresses(home):
     text = f"at https://euca.example.org:8773/x and https://keys.example.org/v3 with {home}/aws"
     assert hide(text) == "at https://older:8773/x and https://newer/v3 with CREDENTIALS"
     assert endpoints(parse(keys=False).clouds[1]) == ["keys.example.org"]
+    for text in ("[here]", "clouds: [here]", "{}"):
+        (home / "clouds.yaml").write_text(text)
+        assert endpoints(parse(keys=False).clouds[1]) == []
     (home / "clouds.yaml").unlink()
     assert endpoints(parse(keys=False).clouds[1]) == []
 

@@ -128,3 +128,19 @@ def test_a_command_that_does_not_end_is_not_waited_for_without_end(tmp_path, mon
     for commands in (as_root.unless_going_down(str(tmp_path)), [as_root.going_down(str(tmp_path))]):
         assert subprocess.run(["sh", "-ec", "\n".join(commands)], timeout=60).returncode
     os.close(held)
+
+
+def test_who_comes_while_a_command_works_or_the_lab_goes_down_is_told_so(tmp_path, monkeypatch):
+    def said_by(*commands):
+        done = subprocess.run(["sh", "-ec", "\n".join(commands)], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1
+        return done.stderr
+
+    (tmp_path / as_root.STAYS).touch()
+    monkeypatch.setattr(as_root, "ALONE_SECONDS", 0.1)
+    held = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    for commands in (as_root.unless_going_down(str(tmp_path)), [as_root.going_down(str(tmp_path))]):
+        assert said_by(*commands) == "another command of the lab still works there: try again\n"
+    os.close(held)
+    assert said_by(*as_root.unless_going_down(str(tmp_path))) == "the lab is being taken down\n"

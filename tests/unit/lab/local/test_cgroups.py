@@ -49,6 +49,21 @@ def test_what_is_written(version, expected):
     assert expected <= set(cgroups.settings(LIMITS, [0], "7:0", version))
 
 
+def test_version_one_limits_writes_of_the_root_group_too_until_the_disk_is_gone(v1):
+    """Writeback is charged to the root group, so a host's writes had no limit without it; and the next lab that gets
+    the device would keep that limit."""
+    places = cgroups.folders("t1", "db", {"io"}, v1)
+    cgroups.make(places, v1)
+    cgroups.apply(places, cgroups.settings({"disk": LIMITS["disk"]}, None, "7:0", 1), v1)
+    own, root = ({file.name: file.read_text() for file in place.glob("blkio.throttle.*")} for place in (
+        places["io"], v1 / "blkio"))
+    writes = {"blkio.throttle.write_bps_device": "7:0 60000000", "blkio.throttle.write_iops_device": "7:0 100"}
+    assert root == writes, "reads are charged to the host"
+    assert own == writes | {name.replace("write", "read"): limit for name, limit in writes.items()}
+    cgroups.unthrottle("7:0", v1)
+    assert {(v1 / "blkio" / name).read_text() for name in writes} == {"7:0 0"}
+
+
 def test_a_small_share_has_a_longer_period_and_none_lifts_it():
     assert cgroups.quota(0.05, 2) == [("quota", "cpu.max", "1000 20000")]
     assert cgroups.quota(None, 2) == [("quota", "cpu.max", "max 10000")]

@@ -5,9 +5,11 @@ import os
 import pytest
 from here import folder_of_ours
 
-from labbook.lab import locks
+from labbook.errors import LabError
+from labbook.lab import kernel, locks
 from labbook.lab.disk import modelled
-from labbook.lab.local import provider, root
+from labbook.lab.journal import Journal
+from labbook.lab.local import cores, provider, root
 
 
 @pytest.fixture
@@ -43,6 +45,33 @@ def test_the_next_command_asks_for_it(place, monkeypatch, forgotten):
     (place / forgotten).mkdir()
     provider.clear_trash()
     assert calls == ["clear"]
+
+
+def test_a_lab_gets_cores_that_no_other_has_unless_both_may_share(place, monkeypatch):
+    def helper(do, **request):
+        asked.append((do, request["asked"]))
+        try:
+            return root.DOES[do](**request)
+        except ValueError as error:
+            raise LabError(str(error)) from None
+
+    asked = []
+    monkeypatch.setattr(provider, "helper", helper)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setenv(cores.SHARE, "0")
+    for lab, boot, has in (("there", kernel.boot_id(), [0]), ("before", "of an earlier boot", [1])):
+        (place / lab).mkdir()
+        Journal(place / lab).write("lab", boot=boot, cores=has, share_cores=True, study="demo", uid=os.getuid(),
+                                   pid=os.getpid())
+    provider.require_cores(0)
+    assert asked == [], "who asks for none needs no helper"
+    provider.require_cores(1)
+    assert root.free_cores(1, share_cores=False) == {"cores": [1]}
+    with pytest.raises(LabError, match="asks for 2 cores of its own, and only core 1 is free: lab there"):
+        provider.require_cores(2)
+    monkeypatch.setenv(cores.SHARE, "1")
+    provider.require_cores(2)
+    assert asked == [("cores", 1), ("cores", 2), ("cores", 2)]
 
 
 @pytest.fixture

@@ -4,6 +4,8 @@ import errno
 import platform
 import socket
 import subprocess
+import threading
+from types import SimpleNamespace
 
 import paramiko
 import pytest
@@ -236,3 +238,62 @@ def test_packages_that_a_study_names_are_looked_for_on_all_its_hosts():
     lab = LabDescription.parse({"sites": ["a"], "needs": {"packages": ["bonnie++"]},
                                 "hosts": {"h1": {"site": "a", "role": "db"}}})
     assert list(preflight._wants(lab, {"h1": rack()}, {})["rack1"].packages) == ["bonnie++"]
+
+
+def test_a_profiles_disk_is_looked_for_on_all_its_hosts():
+    lab = LabDescription.parse({"sites": ["a"], "needs": {"disk": {"quick": "1G", "full": "30G"}},
+                                "hosts": {"h1": {"site": "a", "role": "db"}}})
+    wanted = [preflight._wants(lab, {"h1": rack()}, {}, profile)["rack1"] for profile in ("quick", "full")]
+    assert [wants.disk_bytes for wants in wanted] == [1 << 30, 30 << 30]
+
+
+class Answering:
+    """A host that answers to the probe and to `date`, and lets open a channel to its data address or raises."""
+
+    name, connected = "rack1", True
+
+    def __init__(self, output=OUTPUT, date="1700000000.5", channel=None):
+        self.output, self.date, self.channel, self.transfers = output, date, channel, threading.RLock()
+
+    def connection(self):
+        files = SimpleNamespace(get_channel=lambda: SimpleNamespace(settimeout=lambda seconds: None),
+                                stat=lambda path: None)
+        return SimpleNamespace(sftp=lambda: files, transport=SimpleNamespace(open_channel=self._open_channel))
+
+    def _open_channel(self, *_, **__):
+        if self.channel:
+            raise self.channel
+        return SimpleNamespace(close=lambda: None)
+
+    def run(self, command, check=True, **_):
+        answer = self.date if command.startswith("date") else "" if check else self.output
+        if isinstance(answer, Exception):
+            raise answer
+        return SimpleNamespace(stdout=answer)
+
+
+def looked_at(**answers):
+    """Whether commands can be run there, and the problems beyond those of a host that answers well."""
+    _, usual = preflight._look(Answering(), rack(), HostNeeds())
+    can_run, found = preflight._look(Answering(**answers), rack(), HostNeeds())
+    return can_run, [one.words() for one in found if not one.ok and one not in usual]
+
+
+def test_a_data_address_that_does_not_answer_is_reported_with_its_key():
+    can_run, (problem,) = looked_at(channel=paramiko.SSHException("Timeout opening channel."))
+    assert can_run and problem.startswith("hosts.rack1.data: data address 192.0.2.11, from rack1 (does not answer: ")
+    assert looked_at(channel=paramiko.ChannelException(2, "Connect failed")) == (True, [])     # nothing listens there
+
+
+def test_a_host_that_is_no_linux_is_asked_no_further():
+    assert looked_at(output=OUTPUT.replace("Linux", "Darwin"), date="1700000000.N") == (
+        False, ["hosts.rack1: Linux (Darwin): hosts are Linux. Name another host"])
+
+
+@pytest.mark.parametrize("answers, reason", [
+    (dict(date=LabError("rack1: connection lost")), "rack1: connection lost"),
+    (dict(date="1700000000.N"), "could not convert string to float: '1700000000.N'"),
+    (dict(channel=EOFError()), "EOFError")])
+def test_a_host_that_stops_answering_is_a_finding_like_others(answers, reason):
+    can_run, (problem,) = looked_at(**answers)
+    assert not can_run and problem.startswith(f"hosts.rack1: answers to all that is asked ({reason})")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 from dataclasses import replace
 from pathlib import PurePosixPath
 from types import SimpleNamespace
@@ -259,18 +260,36 @@ def test_one_that_broke_is_replaced_while_others_still_hold_it():
     assert jumps.take(JUMP) is fresh
 
 
+def test_one_that_is_being_taken_is_not_closed_by_who_gives_it_back():
+    class Given:
+        """Its user gives it back while another asks whether it is open."""
+
+        closed = False
+
+        @property
+        def is_connected(self):
+            is_open = not self.closed
+            if not leaving.ident:
+                leaving.start()
+                leaving.join(0.3)
+            return is_open
+
+        def close(self):
+            self.closed = True
+
+    jumps = Jumps(lambda login: Given())
+    first = jumps.take(JUMP)
+    leaving = threading.Thread(target=jumps.release, args=(first,))
+    taken = jumps.take(JUMP)
+    leaving.join(20)
+    assert taken is first and not taken.closed
+
+
 def test_what_is_published_of_a_host_names_no_address():
     looked = claim.Looked(cpus="0-3", facts={"memory_kib": "2097152", "kernel": "6.1", "arch": "x",
                                             "system": "Debian"})
     assert json.loads(json.dumps(looked.machine)) == {
         "cpu": "x", "cores": 4, "memory_gib": 2.0, "kernel": "6.1", "system": "Debian"}
-
-
-def test_a_host_without_a_quota_is_an_error_without_asking_it():
-    host = Host("h2", "a", "db", "10.0.0.1", LOGIN, PurePosixPath("/labs/l1/h2"), "python3",
-                sudo=True, allow=frozenset({"packages"}))
-    with pytest.raises(LabError, match="h2 came up without a quota"):
-        provider.limit("l1", host, 0.5)
 
 
 @pytest.mark.parametrize("boot, switched_off", [("this", ["cpu"]), ("an earlier one", [])])

@@ -1,6 +1,7 @@
 """What the sampler reads, and what its samples become."""
 
 import json
+import os
 import socket
 import sys
 
@@ -54,6 +55,13 @@ def test_a_host_is_read_from_its_own_files(tmp_path):
     assert found == {"cpu_us": 30, "user_us": 20, "system_us": 10, "stalled_io_us": 27168373, "memory_bytes": 4096}
     (group / "cgroup.procs").write_text("1\n999999999\n")
     assert sampler.of_host({"name": "h", "group": str(group)})["memory_bytes"] >= 0, "processes may have ended"
+
+
+def test_a_file_that_the_kernel_gives_in_parts_is_read_to_its_end(tmp_path, monkeypatch):
+    (tmp_path / "dev").write_text(NET)
+    read = os.read
+    monkeypatch.setattr(os, "read", lambda file, size: read(file, 40))
+    assert sampler.read(str(tmp_path / "dev")) == NET
 
 
 def test_rates_are_of_the_interval_that_there_was():

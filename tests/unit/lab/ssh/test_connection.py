@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from labbook.errors import LabError
+from labbook.errors import LabError, Lost
 from labbook.lab.ssh import connection as ssh
 from labbook.lab.ssh.login import Login
 
@@ -44,6 +44,40 @@ def test_threads_take_turns_at_a_hosts_files():
         assert not entered.wait(0.2)
     assert entered.wait(20)
     second.join()
+
+
+def host_with(connection, connected=True):
+    """A host with a connection, and `left`: a word for each time that it was dropped."""
+    left = []
+    return SimpleNamespace(name="h", transfers=threading.RLock(), connection=lambda: connection, connected=connected,
+                           disconnect=lambda: left.append("dropped"), left=left)
+
+
+@pytest.mark.parametrize("connected, left", [(True, []), (False, ["dropped"])])
+def test_an_address_that_does_not_answer_takes_no_connection_with_it(connected, left):
+    def open_channel(*_, **__):
+        raise ssh.paramiko.SSHException("Timeout opening channel.")
+
+    host = host_with(SimpleNamespace(transport=SimpleNamespace(open_channel=open_channel)), connected)
+    with pytest.raises(LabError, match="^h: could not reach 192.0.2.9:22: Timeout opening"):
+        ssh.dial(host, "192.0.2.9", 22, 1)
+    assert host.left == left
+
+
+@pytest.mark.parametrize("error, kind, left, files", [
+    (PermissionError(13, "Permission denied"), LabError, [], "another"), (OSError("Failure"), LabError, [], "another"),
+    (FileNotFoundError(2, "No such file"), LabError, [], "the same"),
+    (EOFError(), Lost, ["dropped"], "the same"), (TimeoutError(), Lost, ["dropped"], "the same")])
+def test_a_file_that_is_refused_ends_the_channel_for_files_alone(error, kind, left, files):
+    closed = []
+    client = SimpleNamespace(get_channel=lambda: SimpleNamespace(settimeout=lambda seconds: None),
+                             close=lambda: closed.append("files"))
+    connection = SimpleNamespace(sftp=lambda: client, _sftp=client)
+    host = host_with(connection)
+    with pytest.raises(LabError, match="^h: could not put /x: ") as raised, ssh.sftp(host, "put", "/x"):
+        raise error
+    assert type(raised.value) is kind and host.left == left
+    assert (connection._sftp is None) == bool(closed) == (files == "another")
 
 
 def waiting(dead=False):

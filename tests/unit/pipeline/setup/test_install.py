@@ -144,6 +144,16 @@ def test_the_lock_is_waited_for_not_for_ever_and_follows_no_link(machine, tmp_pa
     assert not (tmp_path / "elsewhere").exists()
 
 
+@pytest.mark.parametrize("draft", ["policy_draft", "before_draft"])
+def test_a_draft_that_a_killed_install_left_goes_with_the_next_call(machine, draft):
+    file = getattr(machine, draft)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("half of")
+    assert machine.left_over()
+    quiet_apt.recover(machine)
+    assert not file.exists() and not machine.left_over()
+
+
 def test_killed_between_keeping_and_replacing_a_policy(machine):
     machine.policy.write_text(USERS_POLICY)
     os.link(machine.policy, machine.kept)

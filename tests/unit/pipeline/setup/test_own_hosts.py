@@ -47,8 +47,8 @@ def rack(book, monkeypatch):
     book.write(".ssh/known_hosts", "")
     calls = []
 
-    def examine(description, environment, needs=None):
-        calls.append((description.name, environment.name, needs))
+    def examine(description, environment, needs=None, profile="quick"):
+        calls.append((description.name, environment.name, needs, profile))
         return [HAS, LACKS]
 
     monkeypatch.setattr(preflight, "examine", examine)
@@ -118,6 +118,12 @@ def test_a_host_of_one_experiment_is_asked_of_runs_that_measure_it(rack, book, c
     book.write("environments/rack.yml", RACK.replace("[client, node]", "[client, node, disk]"))
     with pytest.raises(InputError, match="allow: study wan asks for disk"):
         run.check_files({"wan": full})
+
+
+def test_hosts_are_looked_at_for_the_profile_of_the_run(rack):
+    for profile in ("quick", "full"):
+        main(["doctor", "wan", "--environment", "environments/rack.yml", "--profile", profile])
+    assert [call[3] for call in rack] == ["quick", "full"]
 
 
 def test_a_dry_run_lists_what_is_done_on_each_host(rack, book, capsys):

@@ -1,9 +1,9 @@
 """Samples what hosts of a lab on this machine use, once a second, until its standard input ends.
 
-The first line of standard input is JSON: {"hosts": [...], "seconds": 1}. A host is {"name", "group" (the
-folder of its control group), "memory" (a file with its memory, bytes), "pid" (a process in its network),
-"disk" (the name of its block device)}, each but the name optional; {"name", "machine": true} is the whole
-machine, with "network": false without its interfaces. Each further line takes a sample at once and is answered by all samples since the last answer, a
+The first line of standard input is JSON: {"hosts": [...], "seconds": 1}. A host is {"name", "group" (the folder of its
+control group), "memory" (a file with its memory, bytes), "pid" (a process in its network), "disk" (the name of its
+block device)}, each but the name optional; {"name", "machine": true} is the whole machine, with "network": false
+without its interfaces. Each further line takes a sample at once and is answered by all samples since the last answer, a
 line of JSON each, oldest first, and an empty line.
 
 A sample is [seconds since the epoch, {name: {counter: number}}]. Counters only grow but for memory: cpu_us,
@@ -30,13 +30,13 @@ USAGE = {"usage_usec": "cpu_us", "user_usec": "user_us", "system_usec": "system_
 
 
 def read(path: str) -> str:
-    """A file's text; empty where it cannot be read."""
+    """A file's text; empty where it cannot be read. The kernel gives a file of many records by about a page a read."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return ""
     try:
-        return os.read(file, 1 << 16).decode()
+        return b"".join(iter(lambda: os.read(file, 1 << 16), b"")).decode()
     except OSError:
         return ""
     finally:
@@ -86,7 +86,8 @@ def disks(text: str) -> dict:
     """The sums of a machine's whole disks, of /proc/diskstats; of the busy time the longest."""
     found = [block(line.split()[3:]) for line in text.splitlines()
              if len(line.split()) > 13 and WHOLE_DISK.fullmatch(line.split()[2])]
-    return {name: (max if name == "disk_busy_ms" else sum)(one[name] for one in found) for name in found[0]} if found else {}
+    return {name: (max if name == "disk_busy_ms" else sum)(one[name] for one in found)
+            for name in found[0]} if found else {}
 
 
 def used(text: str) -> dict:
