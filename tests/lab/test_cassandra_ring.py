@@ -84,7 +84,7 @@ def test_rows_lie_on_the_nodes_that_the_cluster_names(hosts, version, placement)
     check_listeners(hosts, "cassandra_ring")
     for row in range(ROWS):
         write(three.nodes[row % 3], row)
-    owners = three.owner_of_rows()
+    owners = [three.holders(row)[0] for row in range(ROWS)]
     if placement == "ordered":
         assert owners == ["node0"] * 3 + ["node1"] * 3 + ["node2"] * 3
     for node in three.nodes:
@@ -134,7 +134,7 @@ def test_two_of_todays_nodes(hosts):
                durability="commit").up()
     two.create_table()
     first, second = two.nodes
-    assert two.owner_of_rows() == ["node0"] * 5 + ["node1"] * 4
+    assert [two.holders(row)[0] for row in range(ROWS)] == ["node0"] * 5 + ["node1"] * 4
     with first.client() as client:
         for row in range(ROWS):
             client.query(f"INSERT INTO labbook.pairs (name, value) VALUES "

@@ -51,6 +51,10 @@ class Artifact:
     def fetch(self) -> Path:
         return fetch(self)
 
+    def is_sound(self, folder: Path) -> bool:
+        """Whether this folder's jars are those that are pinned."""
+        return _seen(folder) == pinned(self)
+
     def __str__(self):
         return f"{self.group}:{self.name}:{self.version}"
 
@@ -64,7 +68,7 @@ def fetch(artifact: Artifact) -> Path:
         _maven(artifact, folder)
         _require_pinned(artifact, _digests(folder))
 
-    return build_once(artifact.folder, fill, lambda folder: _seen(folder) == pinned(artifact))
+    return build_once(artifact.folder, fill, artifact.is_sound)
 
 
 def pinned(artifact) -> dict[str, str]:

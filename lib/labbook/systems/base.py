@@ -93,6 +93,7 @@ class System(Described):
 
     def __init__(self, host, **settings):
         self.host = host
+        self._asked = settings
         self.settings = SimpleNamespace(**self.checked(settings))
         self.home: PurePosixPath = host.root / self.NAME
         self._process = self._refusal = None
@@ -149,9 +150,7 @@ class System(Described):
         if self.host.is_remote and self.host.may("packages"):
             from labbook.lab.remote.packages import provide
 
-            settings = {key: value for key, value in vars(self.settings).items()
-                        if value is not None}
-            provide(self.host, self.needs(**settings).packages)
+            provide(self.host, self.needs(**self._asked).packages)
         self.run("mkdir", "-p", "-m", "700", self.home)
 
     def start(self) -> None:
@@ -162,6 +161,7 @@ class System(Described):
 
     def begin(self) -> None:
         """Start the server without waiting for it."""
+        self._refusal = None
         command = self.command().removeprefix("exec ")  # host.start says `exec` itself
         self._process = self.host.start(self.NAME, command, cwd=str(self.home))
 

@@ -9,6 +9,8 @@ from labbook.targets import MYSQL, password
 
 PROXY = "/usr/sbin/haproxy"  # not in the PATH of every user
 STATS_PORT = 3307  # on the loopback interface
+# Of a server's check, in the statistics: a prefix while one runs, and words for one that never ended.
+UNDER_WAY, UNCHECKED = "* ", ("", "INI", "UNK")
 MAX_CONNECTIONS = 400  # two file descriptors each, of the 1024 that a user may open
 # State 4 of Galera is Synced; a joining node and one without quorum have other states. The words of
 # the answer are not in the query, which the server sends back with it.
@@ -80,7 +82,7 @@ class HAProxy(System):
         """By the server's address: UP or DOWN; `UP 1/2` after the first of two failed checks;
         `unknown` before the first check."""
         rows = csv.DictReader(self._ask("show stat").lstrip("# ").splitlines())
-        return {row["svname"]: "unknown" if row["check_status"] in ("", "INI") else row["status"]
+        return {row["svname"]: "unknown" if row["check_status"].removeprefix(UNDER_WAY) in UNCHECKED else row["status"]
                 for row in rows if row["svname"] in self.settings.servers}
 
     def report(self) -> dict:

@@ -129,9 +129,11 @@ def _apt(packages, words):
 
 
 def is_here(artifact) -> bool:
+    """Whether it is in the cache, whole and as pinned."""
     from labbook.lab.cache.build import is_whole
 
-    return is_whole(paths.cache_dir() / "artifacts" / artifact.folder)
+    folder = paths.cache_dir() / "artifacts" / artifact.folder
+    return is_whole(folder) and (not hasattr(artifact, "is_sound") or artifact.is_sound(folder))
 
 
 def fetch_artifacts(artifacts):

@@ -6,7 +6,6 @@ one copy of each row and one token a node. The donor's data can be saved as snap
 which the ring is restored within seconds.
 """
 
-import time
 from contextlib import ExitStack, contextmanager, suppress
 from types import SimpleNamespace
 
@@ -19,7 +18,7 @@ from labbook.systems.cassandra.elastic_node import ElasticNode
 from labbook.systems.cassandra.join import Joiner, Joins
 from labbook.systems.cassandra.node import Cassandra
 from labbook.systems.cassandra.ring import HEAP_MB, by_host
-from labbook.systems.cluster import Cluster, in_parallel
+from labbook.systems.cluster import Cluster, in_parallel, poll
 from labbook.targets import CQL, DATABASE, TABLE
 
 FILE = "settings of elastic_ring"
@@ -219,8 +218,8 @@ class ElasticRing(Cluster):
         held_bytes, before = sstables.table_bytes(node), sum(in_parallel(others, sstables.table_bytes))
         asked_s = clock.now()
         node.nodetool(*node.version.get("leave", ["decommission"]), seconds=seconds)
-        self.host.wait_for(lambda: name not in self.owners(), f"{name} to leave the ring", seconds,
-                           self.process, LEAVE_INTERVAL)
+        poll(self.host, self.owners, lambda owners: name not in owners, f"{name} to leave the ring", seconds,
+             process=self.process, interval=LEAVE_INTERVAL)
         gone_s = clock.now()
         phases = logs.phases(node, logs.LEAVING)
         node.kill()
@@ -276,12 +275,14 @@ class ElasticRing(Cluster):
 
     def await_quiet(self, seconds: float = QUIET_SECONDS) -> None:
         """Return when no node merges or writes SSTables; SystemFailure that names what does."""
-        until = time.monotonic() + seconds
-        while busy := {node.host.name: work for node in self.running
-                       if (work := node.admin.busy())}:
-            if time.monotonic() > until:
-                raise SystemFailure(f"nodes are still busy after {seconds:g} s: {busy}")
-            time.sleep(QUIET_INTERVAL)
+        poll(self.host, self._busy, lambda busy: not busy, "all nodes to merge and write nothing", seconds,
+             process=self.process, interval=QUIET_INTERVAL)
+
+    def _busy(self) -> dict:
+        """{host: what its node merges or writes} of those that do; SystemFailure for one that has ended."""
+        if ended := [node for node in self.running if not node.process.alive()]:
+            raise SystemFailure(f"{ended[0].host.name}: its Cassandra ended", log=ended[0].process.log_tail())
+        return {node.host.name: work for node in self.running if (work := node.admin.busy())}
 
     def merge(self, seconds: float = QUIET_SECONDS) -> list[int]:
         """Have the donor merge the table's SSTables until nothing is left to merge, without the

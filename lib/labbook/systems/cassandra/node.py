@@ -11,6 +11,7 @@ from labbook.systems.cassandra import config, nodetool
 from labbook.systems.cassandra.admin_cql import CQLAdmin
 from labbook.systems.cassandra.admin_thrift import ThriftAdmin
 from labbook.systems.cassandra.config import VERSIONS
+from labbook.systems.cluster import poll
 from labbook.targets import DATABASE, TABLE
 
 JAVA = "openjdk-17-jre-headless | default-jre-headless"
@@ -163,7 +164,7 @@ class Cassandra(System):
 
     def await_agreed(self, what: str) -> None:
         """Return when all nodes have the same schema."""
-        self.host.wait_for(self.admin.agreed, what, timeout=60, process=self.process)
+        poll(self.host, self.admin.agreed, bool, what, AGREE_SECONDS, process=self.process)
 
 
 Cassandra.NEEDS = Cassandra.needs()

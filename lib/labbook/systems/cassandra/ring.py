@@ -37,6 +37,8 @@ class Ring(Cluster):
         for key in set(GIVEN_BY_RING) & set(settings):
             raise InputError("is set by the ring", file=FILE, key=key)
         settings = super().checked(settings)
+        given = {key: value for key, value in settings.items() if key in Cassandra.SETTINGS and value is not None}
+        Cassandra.checked(given | ({"token": "a row"} if settings["placement"] == "ordered" else {}))
         check_read_repair(settings["version"], settings["read_repair"])
         return settings
 
@@ -80,21 +82,13 @@ class Ring(Cluster):
         """{name of the host: token at which its range ends}, as the first node knows them."""
         return by_host(self.nodes, self.front.admin.owners(keyspace))
 
-    def owner_of_rows(self, keyspace=DATABASE) -> list[str]:
-        """For each of `rows`, the name of the host whose range it lies in."""
-        return [holders[0] for holders in self._holders(range(self.settings.rows), keyspace)]
-
     def holders(self, row: int, keyspace=DATABASE) -> list[str]:
         """Names of the hosts that hold a row, the owner of its range first."""
-        return self._holders([row], keyspace)[0]
-
-    def _holders(self, rows, keyspace) -> list[list[str]]:
         admin = self.front.admin
         names = {node.address: node.host.name for node in self.nodes}
         ranges = admin.ranges(keyspace)
-        ends = [end for end, _ in ranges]
-        at = (bisect_left(ends, admin.token_of(key_of(row))) % len(ends) for row in rows)
-        return [[names[address] for address in ranges[i][1]] for i in at]
+        at = bisect_left([end for end, _ in ranges], admin.token_of(key_of(row))) % len(ranges)
+        return [names[address] for address in ranges[at][1]]
 
     def _await_all(self, ask, wanted, what: str) -> None:
         """Return when each node's answer is `wanted`."""

@@ -11,6 +11,10 @@ SLACK_S = 10    # for an SSH connection and the start of Python
 NO_ANSWER = 3
 
 
+class Refused(SystemFailure):
+    """The daemon answered, and refused."""
+
+
 def put_tools(host, home) -> None:
     """Copy the programs that run beside the daemons to `home`."""
     host.run(f"mkdir -p {shlex.quote(str(home / TOOLS.name))}")
@@ -32,7 +36,7 @@ def ask_all(host, home, socket: str, questions: list[dict], seconds: float = 10)
     """The parsed JSON answers of the socket at this path (relative to the host's root folder).
 
     `home`: the folder given to put_tools. SystemFailure if the socket does not answer within
-    `seconds` a question, or refuses one; LabError if the program fails.
+    `seconds` a question, Refused if it refuses one; LabError if the program fails.
     """
     command = tools(host, home, "ask", socket, seconds, *(json.dumps(each) for each in questions))
     done = host.run(command, timeout=seconds * len(questions) + SLACK_S, check=False)
@@ -61,6 +65,6 @@ def _parse(host, question, text):
     except ValueError:
         return text
     if isinstance(found, dict) and ("refused" in found or set(found) == {"error"}):
-        raise SystemFailure(f"{host.name}: `{question.get('prefix')}` was refused: "
-                            f"{found.get('why') or found.get('error') or found.get('refused')}")
+        raise Refused(f"{host.name}: `{question.get('prefix')}` was refused: "
+                      f"{found.get('why') or found.get('error') or found.get('refused')}")
     return found

@@ -92,9 +92,8 @@ class CephDaemon(System):
 
     def destroy(self) -> None:
         """Kill the daemon if it runs and remove its files."""
-        self.kill()
-        self._process, self._starts = None, 0
-        self.run("rm", "-rf", self.home)
+        super().destroy()
+        self._starts = 0
 
     def deploy(self) -> None:
         self.run("mkdir", "-p", self.data)

@@ -4,13 +4,14 @@ Sources are the maps that the monitor still has (some hundreds, with their times
 """
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
 import pandas as pd
 
-from labbook.errors import SystemFailure
 from labbook.lab.clock import ahead_s
+from labbook.systems.ceph.admin_socket import Refused
 from labbook.systems.ceph.fsmap import FsMap, parse_map, states
 from labbook.systems.cluster import in_parallel
 
@@ -154,9 +155,18 @@ def _maps(mon, since_s) -> list[FsMap]:
         wanted = [{"prefix": "fs dump", "epoch": epoch} for epoch in range(first, maps[0].epoch)]
         try:
             maps = [parse_map(dump) for dump in mon.send_all(wanted)] + maps
-        except SystemFailure:   # the monitor has dropped maps that old
-            break
+        except Refused:     # the monitor has dropped maps that old
+            return _those_left(mon, wanted) + maps
     return maps
+
+
+def _those_left(mon, wanted) -> list[FsMap]:
+    """The maps of these questions, in their order, of which the monitor has dropped the first ones."""
+    found = []
+    with suppress(Refused):
+        for question in reversed(wanted):
+            found.insert(0, parse_map(mon.send(**question)))
+    return found
 
 
 def _ended(ceph) -> list[tuple[str, int]]:

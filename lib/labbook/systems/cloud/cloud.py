@@ -164,7 +164,8 @@ class Cloud:
         """
         return waits.answers(list(servers), dial, seconds)
 
-    def await_running_and_answers(self, servers, dial=None, seconds: float = 300, interval: float = 0.5) -> list[Server]:
+    def await_running_and_answers(self, servers, dial=None, seconds: float = 300,
+                                  interval: float = 0.5) -> list[Server]:
         """`await_running` and `await_answers` at the same time: each server is tried from when it has an address, so
         that it may answer before the API reports it as running."""
         return waits.running_and_answering(self.api, list(servers), dial, seconds, interval)

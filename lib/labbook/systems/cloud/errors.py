@@ -8,7 +8,7 @@ from labbook.errors import InputError, LabbookError, LabError, SystemFailure
 
 NO_ROOM = re.compile(r"no valid host|not enough resources|NotEnoughResources|insufficient|"
                      r"InsufficientInstanceCapacity", re.I)
-QUOTA = re.compile(r"quota|LimitExceeded", re.I)
+QUOTA = re.compile(r"quota|(?<!Request)LimitExceeded", re.I)    # EC2's RequestLimitExceeded is of a rate
 
 
 def refused(error):

@@ -52,7 +52,8 @@ class Galera(Cluster):
         self.segments = config.numbers_per_node("segments", s.segments, count, 0)
         self.weights = config.numbers_per_node("weights", s.weights, count, 1)
         if not any(self.weights):
-            raise InputError("all are 0, so that no node has a vote", file=config.FILE, key="weights", allowed="at least one above 0")
+            raise InputError("all are 0, so that no node has a vote", file=config.FILE, key="weights",
+                             allowed="at least one above 0")
         peers = [host.address for host in self.hosts]
         shared = {key: getattr(s, key) for key in config.SHARED}
         return [GaleraNode(host, peers=peers, segment=segment, weight=weight, **shared)

@@ -98,12 +98,15 @@ class GaleraNode(SQLServer):
     def rejoin(self, by="IST", seconds=SST_SECONDS) -> dict:
         """Restart a node that was killed or stopped.
 
-        by: IST transfers what the node missed since its last transaction, SST a whole copy. Returns
-        `by`, as the node's log says (None: nothing was missing), and `seconds` until it was Synced.
-        InputError for another transfer; SystemFailure where it is not Synced within `seconds`.
+        by: IST transfers what the node missed since its last transaction, SST a whole copy. Returns `by`, as the node's
+        log says (None: nothing was missing), and `seconds` until it was Synced. InputError for another transfer, and
+        for a node that runs; SystemFailure where it is not Synced within `seconds`.
         """
         if by not in TRANSFERS:
             raise InputError(f"no state transfer {by!r}", key="by", allowed=TRANSFERS)
+        if self.process is not None and self.process.alive():
+            raise InputError(f"galera on {self.host.name} runs", key="rejoin",
+                             allowed="a node that was killed or stopped")
         began = time.monotonic()
         if by == "SST":
             self.run("rm", "-f", *(self.data / name for name in STATE))

@@ -8,6 +8,7 @@ import secrets
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 
+from labbook.lab.cache.build import build_once
 from labbook.targets import USER
 
 DATABASE = "keystone"
@@ -36,6 +37,11 @@ class Secrets:
     @classmethod
     def load(cls, folder: Path) -> "Secrets":
         return cls(**json.loads((folder / SECRETS).read_text()))
+
+    @classmethod
+    def of_machine(cls) -> "Secrets":
+        """Those of all Keystones of this machine's cache, made once."""
+        return cls.load(build_once("keystone-secrets", cls().save))
 
     @property
     def digest(self) -> str:

@@ -66,9 +66,9 @@ class Keystone(System):
                 "project": ADMIN, "domain": DOMAIN}
 
     def deploy(self) -> None:
-        """Write its files, and its tables and first user if the database has none."""
+        """Write its files, and its tables and first user if the database lacks any of them."""
         self.put_files()
-        if not self._has_tables():
+        if not self._is_filled():
             self.fill()
 
     def put_files(self) -> None:
@@ -85,8 +85,8 @@ class Keystone(System):
             self.put_secret(getattr(self.secrets, kind), place)
 
     def fill(self) -> None:
-        """Create the tables and the first user, project and endpoint."""
-        self._query(f"CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4")
+        """Create the tables and the first user, project and endpoint, those that are missing."""
+        self._query(f"CREATE DATABASE IF NOT EXISTS {DATABASE} CHARACTER SET utf8mb4")
         self.manage("db_sync")
         # The endpoint is resolved by whichever Keystone uses these tables.
         self.manage("bootstrap", "--bootstrap-public-url", "$(public_endpoint)s/v3",
@@ -158,9 +158,11 @@ class Keystone(System):
         return (f"env HOME={home} XDG_CACHE_HOME={home} PYTHONWARNINGS=ignore "
                 f"OS_KEYSTONE_CONFIG_FILES={files} {self._python}")
 
-    def _has_tables(self) -> bool:
-        return bool(self._query("SELECT 1 FROM information_schema.tables WHERE table_name = 'user' "
-                                f"AND table_schema = '{DATABASE}'"))
+    def _is_filled(self) -> bool:
+        """Whether there is what `fill` makes last, an endpoint."""
+        tables = self._query("SELECT 1 FROM information_schema.tables WHERE table_name = 'endpoint' "
+                             f"AND table_schema = '{DATABASE}'")
+        return bool(tables and self._query(f"SELECT 1 FROM {DATABASE}.endpoint LIMIT 1"))
 
     def _query(self, statement):
         import pymysql

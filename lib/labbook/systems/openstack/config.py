@@ -141,8 +141,8 @@ def nova(layout) -> dict:
             "force_config_drive": "true", "mkisofs_cmd": "genisoimage",
             # no agent plugs ports, so no event would come
             "vif_plugging_timeout": 0, "vif_plugging_is_fatal": "false",
-            "cpu_allocation_ratio": (VCPUS + 0.5) / layout.cpus, "ram_allocation_ratio": 4, "disk_allocation_ratio": 100,
-            "reserved_host_memory_mb": 512, "reserved_host_disk_mb": 0,
+            "cpu_allocation_ratio": (VCPUS + 0.5) / layout.cpus, "ram_allocation_ratio": 4,
+            "disk_allocation_ratio": 100, "reserved_host_memory_mb": 512, "reserved_host_disk_mb": 0,
             "report_interval": 5, "service_down_time": 60, "running_deleted_instance_action": "noop",
         },
         "database": {"connection": layout.database("nova")},

@@ -11,6 +11,7 @@ from labbook.systems.base import Described, Needs
 from labbook.systems.cloud.cloud import Cloud
 from labbook.systems.cloud.ledger import Ledger
 from labbook.systems.cloud.openstack import OpenStackApi
+from labbook.systems.keystone.config import Secrets
 from labbook.systems.openstack import guest, seed
 from labbook.systems.openstack.platform import Platform
 from labbook.systems.openstack.releases import PORTS, RELEASES
@@ -71,7 +72,7 @@ class OpenStack(Described):
                            remedy="Name a cloud of your own in the environment file")
         store = next((host for host in hosts if host.role == "store"), self.host)
         self.release = RELEASES[self.settings.release]
-        self.platform = Platform(self.host, store, self.release, seed.secrets(),
+        self.platform = Platform(self.host, store, self.release, Secrets.of_machine(),
                                  self.settings.cache_mode)
         self.guest = self._cloud = None
 

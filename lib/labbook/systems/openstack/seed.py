@@ -15,7 +15,7 @@ from labbook.lab.ssh.transfer import say
 from labbook.systems.cloud.model import PAPER_FLAVORS
 from labbook.systems.cloud.openstack_session import connect_through, translate_errors
 from labbook.systems.cluster import in_parallel
-from labbook.systems.keystone.config import ADMIN, DOMAIN, Secrets
+from labbook.systems.keystone.config import ADMIN, DOMAIN
 from labbook.systems.openstack import services
 from labbook.systems.openstack.config import HERE, REGION
 from labbook.systems.openstack.hypervisor import GATEWAY, POOL, SUBNET
@@ -58,11 +58,6 @@ class Seed:
         return json.loads((self.folder / CONTENTS).read_text())
 
 
-def secrets() -> Secrets:
-    """Secrets of this machine's Keystones."""
-    return Secrets.load(build_once("keystone-secrets", Secrets().save))
-
-
 def databases(platform, guest) -> Seed:
     """The release's seed with the guest's images, made on the platform's hosts if it is not cached."""
     host = platform.host
@@ -103,7 +98,7 @@ def await_workers(platform, cloud, since: float, seconds=UP_SECONDS) -> None:
     """Wait until the workers of Nova and Cinder have reported after `since` (epoch seconds).
 
     Reports from before the database was copied do not count. SystemFailure with the log's end of a
-    worker that does not report.
+    worker that has ended or does not report.
     """
     wanted = {"nova-conductor", "nova-scheduler", "nova-compute", "cinder-scheduler", "cinder-volume"}
     until = time.monotonic() + seconds
@@ -112,11 +107,20 @@ def await_workers(platform, cloud, since: float, seconds=UP_SECONDS) -> None:
         missing = wanted - {one.binary for one in there if one.state == "up" and _epoch(one.updated_at) > since}
         if not missing:
             return
+        _require_alive(platform, missing)
         if time.monotonic() > until:
             name = sorted(missing)[0]
             raise SystemFailure(f"{platform.host.name}: waited for {name} to report: not within "
                                 f"{seconds:g} s", log=platform.log_tail(name))
         time.sleep(0.3)
+
+
+def _require_alive(platform, names) -> None:
+    """SystemFailure with the log's end of the first of these services whose process has ended."""
+    for host, service in platform.services():
+        if service.name in names and (process := host.process(service.process)) and not process.alive():
+            raise SystemFailure(f"{host.name}: {service.name} ended with exit code {process.exit_code()}",
+                                log=process.log_tail())
 
 
 def _epoch(text) -> float:

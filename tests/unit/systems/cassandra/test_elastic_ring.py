@@ -112,6 +112,28 @@ def test_merging_leaves_compaction_as_it_was(monkeypatch, version, throttle, fai
                     ("setcompactionthroughput", throttle), False]
 
 
+def test_a_node_that_answers_late_is_waited_for_and_one_that_has_ended_is_an_error(monkeypatch):
+    """One late answer of a busy donor ended an hour's merge, and a node that had ended was no reason."""
+    ring, answers = ElasticRing(hosts(1), version="5.0.8"), [TimeoutError("30 s"), {"merging": 1}, {}]
+    ring._running, alive = ["node1"], [True]
+
+    def busy():
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(ring.donor.admin, "busy", busy)
+    ring.donor._process = SimpleNamespace(alive=lambda: alive[0], log_tail=lambda: "OutOfMemory", name="cassandra",
+                                          log="log", exit_code=lambda: 3)
+    ring.host.wait_for = lambda predicate, what, timeout, process, interval: [*iter(predicate, True)]
+    ring.await_quiet()
+    assert not answers
+    alive[0] = False
+    with pytest.raises(SystemFailure, match="node1: its Cassandra ended"):
+        ring.await_quiet()
+
+
 def test_clients_call_the_donor_or_all_nodes_in_the_ring():
     ring, spread = (ElasticRing(hosts(3), coordinators=who) for who in ("donor", "all"))
     for one in (ring, spread):

@@ -113,6 +113,18 @@ def test_durability_is_the_commit_logs_sync(settings, expected):
     assert {k: v for k, v in made.items() if k.startswith("commitlog_sync")} == expected
 
 
+@pytest.mark.parametrize("durability", ["periodic", "commit"])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_packages_of_a_users_host_are_those_that_the_given_settings_need(version, durability, monkeypatch):
+    """What a version has instead of a missing setting was checked as if it had been given, and refused."""
+    host, needed = SimpleNamespace(**vars(HOST), is_remote=True, may=lambda what: True), []
+    server = Cassandra(host, version=version, durability=durability)
+    monkeypatch.setattr("labbook.lab.remote.packages.provide", lambda host, needs: needed.extend(needs))
+    monkeypatch.setattr(server, "run", lambda *words: None)
+    server.provide()
+    assert needed == list(Cassandra.needs(version=version).packages)
+
+
 def test_a_token_may_be_negative_today():
     assert configured(version="5.0.8", token=-5)["initial_token"] == "-5"
 

@@ -5,7 +5,9 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+from labbook.errors import SystemFailure
 from labbook.systems.ceph import faults
+from labbook.systems.ceph.admin_socket import Refused
 
 # One MDS was killed (gid 4105) and a spare took over; then another (4106) was failed by hand.
 MON = """\
@@ -89,6 +91,28 @@ def test_evicted_clients():
     assert faults.clients_of([{"addr": "198.18.33.16:0/3681018161", "until": ""},
                               {"addr": "198.18.33.13:6800/3938153621", "until": ""}]) == [
         "198.18.33.16:0/3681018161"]
+
+
+def test_maps_that_the_monitor_has_dropped_end_the_history_and_a_silent_one_is_an_error(monkeypatch):
+    """A silent monitor was taken for one that has dropped its maps, and one dropped map for all twenty."""
+    monkeypatch.setattr(faults, "parse_map", lambda dump: dump)
+    oldest, newest, asked = 7, 30, []
+
+    def send(prefix, epoch=newest):
+        if epoch < oldest:
+            raise Refused("dropped")
+        return SimpleNamespace(epoch=epoch, modified_s=epoch)
+
+    mon = SimpleNamespace(send=send, send_all=lambda wanted: asked.append(wanted) or [send(**one) for one in wanted])
+    assert [found.epoch for found in faults._maps(mon, since_s=0)] == list(range(oldest, newest + 1))
+    assert [found.epoch for found in faults._maps(mon, since_s=25)][0] == 10 and len(asked) == 3
+
+    def silent(wanted):
+        raise SystemFailure("no answer")
+
+    mon.send_all = silent
+    with pytest.raises(SystemFailure, match="no answer"):
+        faults._maps(mon, since_s=0)
 
 
 def test_each_hosts_times_are_by_the_drivers_clock(monkeypatch):

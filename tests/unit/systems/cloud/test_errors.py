@@ -17,6 +17,7 @@ CASES = {
     "UnauthorizedOperation": (403, InputError, "clouds.mine.profile: .*does not let this user start", True),
     "InstanceLimitExceeded": (400, LabError, "quota does not let us start", True),
     "VcpuLimitExceeded": (400, LabError, "quota does not let us start", True),
+    "RequestLimitExceeded": (503, SystemFailure, "could not start 8 servers: words", False),
     "InsufficientInstanceCapacity": (500, LabError, "no host of the cloud has room", True),
     "NotEnoughResourcesException": (400, LabError, "no host of the cloud has room", True),
     "InvalidAMIID.NotFound": (400, SystemFailure, "could not start 8 servers: words", True),

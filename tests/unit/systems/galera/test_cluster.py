@@ -179,6 +179,18 @@ def test_the_position_of_a_killed_node_is_asked_from_its_server(tmp_path, mariad
     assert "InnoDB: corrupt" in failure.value.log
 
 
+@pytest.mark.parametrize("by", ["IST", "SST"])
+def test_a_node_that_runs_does_not_rejoin_and_loses_no_file(tmp_path, by, monkeypatch):
+    node = GaleraNode(here_host(tmp_path, "db1"))
+    state = Path(node.data / "grastate.dat")
+    state.parent.mkdir(parents=True)
+    state.touch()
+    node._process = SimpleNamespace(alive=lambda: True)
+    with pytest.raises(InputError, match="rejoin: galera on db1 runs"):
+        node.rejoin(by)
+    assert state.exists()
+
+
 def test_a_server_that_does_not_end_while_it_recovers_is_ended(tmp_path, mariadbd):
     """It stayed in the data directory, where the next start met it."""
     node, pid = GaleraNode(here_host(tmp_path, "db1")), tmp_path / "pid"

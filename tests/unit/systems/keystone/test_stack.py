@@ -94,6 +94,27 @@ def test_the_proxys_query_does_not_contain_its_answers():
     assert haproxy.STATE_QUERY.encode().hex() in text
 
 
+@pytest.mark.parametrize("check, state", [("L4OK", "UP"), ("* L4OK", "UP"), ("INI", "unknown"), ("* INI", "unknown"),
+                                          ("", "unknown"), ("UNK", "unknown")])
+def test_a_server_whose_first_check_still_runs_is_not_checked(check, state, monkeypatch):
+    proxy = HAProxy(host("lb0"), servers=["10.0.0.5"])
+    monkeypatch.setattr(proxy, "_ask", lambda _: f"# pxname,svname,status,check_status\nmysql,10.0.0.5,UP,{check}\n")
+    assert proxy.states() == {"10.0.0.5": state}
+
+
+@pytest.mark.parametrize("there, filled", [((), False), (("endpoint",), False), (("endpoint", "row"), True)])
+def test_a_database_that_was_half_filled_is_filled(there, filled, tmp_path, monkeypatch):
+    """It had its tables, and no user: no start ended well."""
+    keystone, did = Keystone(host("k1"), database_address="10.0.0.9"), []
+    rows = {"endpoint": "information_schema", "row": "FROM keystone.endpoint"}
+    monkeypatch.setattr(keystone, "_query", lambda statement: [
+        (1,) for name in there if rows[name] in statement])
+    monkeypatch.setattr(keystone, "put_files", lambda: None)
+    monkeypatch.setattr(keystone, "fill", lambda: did.append("fill"))
+    keystone.deploy()
+    assert bool(did) is not filled
+
+
 def test_a_proxy_serves_the_nodes_of_its_own_site_or_else_all():
     def node(name, site):
         return SimpleNamespace(NAME="galera", host=host(name, site=site), address=name, port=3306)
@@ -175,15 +196,18 @@ class FakeKeystone:
         return SimpleNamespace(status=204, text="", json=None)
 
     def query(self, statement):
-        if statement.startswith("DELETE"):
+        if "LIMIT 1" in statement:
+            self.rows -= 1
+        elif statement.startswith("DELETE"):
             self.others = 0
             self.rows = self.rows if "WHERE" in statement else 0
         return ((self.rows + self.others,),)
 
 
-@pytest.mark.parametrize("rows, fails, revoked", [(10, 0, 0), (6, 0, 2), (6, 3, 2), (12, 0, 5)])
+@pytest.mark.parametrize("rows, fails, revoked", [(10, 0, 0), (6, 0, 2), (6, 3, 2), (12, 0, 5), (9, 0, 1)])
 def test_a_reset_removes_what_calls_created_and_restores_the_revocations(rows, fails, revoked):
-    """Tokens are revoked for missing rows; with too many rows, for all after emptying the table."""
+    """Tokens are revoked for missing rows; with too many rows, for all after emptying the table. Half a token's
+    rows, as of a revocation that failed between both, had every reset fail."""
     keystone = FakeKeystone({"admin", "user0001", "user0002", "c_rally_1", "user0003"}, rows, fails,
                             {"admin", "project001", "labbook-1"})
     state.reset(keystone, keystone, users=2, projects=1, entries=10)

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from here import here_host
 
+from labbook.errors import SystemFailure
 from labbook.systems.keystone.config import Secrets
 from labbook.systems.openstack import platform, seed
 from labbook.systems.openstack.config import Layout
@@ -49,6 +50,17 @@ def test_a_seed_is_of_one_version_of_the_database(monkeypatch, release):
                                               layout=LAYOUT), SimpleNamespace(name="guest")).folder
 
     assert name("10.11.6") == name("10.11.6") != name("11.8.2")
+
+
+def test_a_worker_that_has_ended_is_named_at_once():
+    """It was waited for until the time was up, and its end was not said."""
+    ended = SimpleNamespace(alive=lambda: False, exit_code=lambda: 1, log_tail=lambda: "No module named nova")
+    host = SimpleNamespace(name="cloud", process=lambda name: ended)
+    worker = SimpleNamespace(name="nova-compute", process="openstack-nova-compute")
+    there = SimpleNamespace(compute=SimpleNamespace(services=list), block_storage=SimpleNamespace(services=list))
+    with pytest.raises(SystemFailure, match="cloud: nova-compute ended with exit code 1") as failure:
+        seed.await_workers(SimpleNamespace(host=host, services=lambda: [(host, worker)]), there, since=0)
+    assert "No module" in failure.value.log
 
 
 def test_only_the_owner_can_read_the_brokers_password(tmp_path, monkeypatch):
