@@ -14,6 +14,7 @@ import pandas as pd
 
 from labbook.errors import InputError, SystemFailure
 from labbook.lab import clock
+from labbook.lab.disk import models
 from labbook.lab.disk.io_classes import io_class
 from labbook.papers.cassandra_elasticity.bottleneck import Windows
 from labbook.papers.cassandra_elasticity.disk import THREADS, disk_metrics
@@ -27,6 +28,7 @@ from labbook.papers.cassandra_elasticity.joins import (
     join_times,
     stream_times,
     streaming_over_before,
+    streaming_over_waiting,
 )
 from labbook.papers.cassandra_elasticity.oscillation import oscillation_metrics
 from labbook.study.point import check_values
@@ -38,11 +40,26 @@ from labbook.workloads.clients.pace import limited_in_phases
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.keyvalue.contents import readable
 from labbook.workloads.keyvalue.load import begin_pairs
+from labbook.workloads.keyvalue.spec import check_load
 
 # I/O class and level of the donor's streaming threads.
 IO_CLASSES = {"alike": ("none", 0), "stream_first": ("realtime", 4), "gets_first": ("idle", 0)}
 AT_ONCE = {"none": 0, "one_by_one": 1, "two_at_a_time": 2}      # how many nodes join, by the `how` of growth
-ALLOWED = {"load": ("none", "read", "write", "read_capped", "write_capped"), "priority": IO_CLASSES}
+ALLOWED = {"load": ("none", "read", "write", "read_capped", "write_capped"), "priority": IO_CLASSES,
+           "disk_order": models.ORDERS}
+
+
+def check(points, more=()) -> None:
+    """InputError for values that no ring, load or disk can have, before a lab is brought up. `more`: of parameters
+    that not all experiments have, as ALLOWED."""
+    check_values(points, ALLOWED | dict(more))
+    for point in points:
+        check_load(op="read", clients=point.clients, rows=max(1, rows_of(point.params)), value_bytes=point.value_bytes,
+                   seconds_at_most=point.seconds_at_most,
+                   rate_per_s=point.capped_per_s if point.load.endswith("_capped") else None)
+        if not 0 < point.params.get("part", 0.5) < 1:
+            raise InputError(f"{point.part} of a joiner's data", key=f"{point.experiment}: part",
+                             allowed="more than 0 and less than 1")
 
 
 def measure_ceiling(ceilings) -> None:
@@ -88,7 +105,7 @@ class JoinBench:
         point's `joiners` join one after another. `trace`: trace the requests to the donor's disk; `draw`: and
         keep some of them for figures. InputError for a load or a priority that there is not.
         """
-        check_values(experiment.points(), ALLOWED)
+        check(experiment.points())
         for point in experiment.remaining():
             with self.study.attempt(point) as attempt:
                 ring, disk = self.donor.restore(attempt), attempt.lab.disk(self.donor.name)
@@ -113,7 +130,7 @@ class JoinBench:
         The load runs for warm_s, then for steady_s before the first join and between two. It ends
         after ends_s, with joins or without. So the last steady_s of all runs are as long after their beginnings.
         """
-        check_values(experiment.points(), ALLOWED | {"how": AT_ONCE})
+        check(experiment.points(), {"how": AT_ONCE})
         for point in experiment.remaining():
             with self.study.attempt(point) as attempt:
                 ring = self.donor.restore(attempt)
@@ -140,7 +157,7 @@ class JoinBench:
 
     def deaths(self, experiment) -> None:
         """Kill a joiner under load once `part` of its share has arrived; let it join again later."""
-        check_values(experiment.points(), ALLOWED)
+        check(experiment.points())
         for point in experiment.remaining():
             with self.study.attempt(point) as attempt:
                 ring = self.donor.restore(attempt)
@@ -153,12 +170,13 @@ class JoinBench:
                 metrics |= join_again(ring, point.share, point.again_within_s, point.most_tries)
                 metrics["readable"] = min(metrics["readable"], _readable(attempt, ring)["readable"])
                 metrics |= self._place() | per_bin(calls.rows, point.bin_seconds) | {
-                    "died_s": killed_s - calls.started, "client_limited": self._limited(point, "read", calls, [killed_s])}
+                    "died_s": killed_s - calls.started,
+                    "client_limited": self._limited(point, "read", calls, [killed_s])}
                 attempt.record(calls.rows, metrics=metrics, facts=ring.facts())
 
     def departures(self, experiment) -> None:
         """Let a node join without load, and leave under the point's load, its files no longer in the page cache."""
-        check_values(experiment.points(), ALLOWED)
+        check(experiment.points())
         for point in experiment.remaining():
             with self.study.attempt(point) as attempt:
                 ring = self.donor.restore(attempt)
@@ -278,14 +296,17 @@ def growth_metrics(point, joins, calls, windows) -> dict:
     if joins:
         metrics |= join_metrics(joins) | {
             "streaming_ms": call_times(calls.rows, **stream_times(joins, calls.started))["during_ms"],
-            "streaming_over_before": streaming_over_before(calls.rows, joins, calls.started, point.warm_s)}
+            "streaming_over_before": streaming_over_before(calls.rows, joins, calls.started, point.warm_s),
+            "streaming_over_waiting": streaming_over_waiting(calls.rows, joins, calls.started,
+                                                             point.ring_delay_ms / 1000)}
     warm = metrics["mean_ms_per_bin"][int(point.warm_s / point.bin_seconds):-1]
     return metrics | oscillation_metrics(warm, point.bin_seconds)
 
 
 def load_metrics(point, calls, joins) -> dict:
-    """call_*: summary of the calls that began during joins; rate_kept: their rate over that of a capped
-    load, whose times count from when a call was due, with lists of them over time; during_ms and streaming_ms: mean time of calls during joins and during their streaming."""
+    """call_*: summary of the calls that began during joins; rate_kept: their rate over that of a capped load, whose
+    times count from when a call was due, with lists of them over time; during_ms and streaming_ms: mean time of calls
+    during joins and during their streaming."""
     times = join_times(joins, calls.started)
     metrics = {f"call_{name}": value for name, value in summarise(calls_during(calls.rows, **times)).items()}
     if point.load.endswith("_capped"):
@@ -315,21 +336,23 @@ def kill_joiner(point, ring) -> tuple[float, dict]:
     name = joins.joiners[0].name
     received = joins.await_share(name, point.part, point.seconds_at_most)
     joins.kill(name)
-    killed_s = clock.now()
+    killed_s = joins.joiners[0].killed_s
     if len(ring.owners()) > 1:
         raise SystemFailure(f"{name} had joined before it was killed; use more data")
-    metrics = {"came_mb": received / 1e6} | times_of_death(ring, name, point.looking_s, point.between_s)
+    metrics = {"came_mb": received / 1e6} | times_of_death(ring, name, killed_s, point.looking_s, point.between_s)
     return killed_s, metrics | {"owners": len(ring.owners()), "shown": len(ring.status())}
 
 
-def times_of_death(ring, name: str, seconds: float, between_s: float) -> dict:
-    """noticed_s, forgotten_s: seconds until the donor shows a node as down, and no longer shows it.
+def times_of_death(ring, name: str, killed_s: float, seconds: float, between_s: float) -> dict:
+    """noticed_s, forgotten_s: seconds from the kill (epoch) until the donor shows a node as down, and no longer shows
+    it.
 
-    The ring is asked every `between_s`. A metric is absent if its event does not happen within `seconds`.
+    The ring is asked every `between_s`, and nodetool takes its time too. A metric is absent if its event does not
+    happen within `seconds`.
     """
-    metrics, begin = {}, time.monotonic()
-    while time.monotonic() < begin + seconds and "forgotten_s" not in metrics:
-        status, after = ring.status().get(name), time.monotonic() - begin
+    metrics = {}
+    while clock.now() < killed_s + seconds and "forgotten_s" not in metrics:
+        status, after = ring.status().get(name), clock.now() - killed_s
         if not status:
             metrics["forgotten_s"] = after
         elif not status["up"]:

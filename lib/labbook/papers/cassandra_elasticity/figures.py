@@ -28,10 +28,10 @@ from labbook.figures.repeats import is_list, middle, of, with_lists  # noqa: F40
 from labbook.figures.tables import Table
 
 # Labels of metrics in tables.
-JOIN = {"join_s": "A join, s", "from_request_s": "since its request, s", "fixed_wait_s": "of it fixed waits, s", "streaming_s": "streaming, s",
-        "rest_s": "the rest, s", "stream_mb_per_s": "Streamed, MB/s", "received_mb": "Received in all, MB",
-        "grown_times": "Growth of the donor's files, times", "call_rate_per_s": "Operations a second meanwhile",
-        "call_mean_ms": "Mean time of one, ms"}
+JOIN = {"join_s": "A join, s", "from_request_s": "since its request, s", "fixed_wait_s": "of it fixed waits, s",
+        "streaming_s": "streaming, s", "rest_s": "the rest, s", "stream_mb_per_s": "Streamed, MB/s",
+        "received_mb": "Received in all, MB", "grown_times": "Growth of the donor's files, times",
+        "call_rate_per_s": "Operations a second meanwhile", "call_mean_ms": "Mean time of one, ms"}
 PARTS = {"fixed_wait_s": "fixed waits", "streaming_s": "streaming", "rest_s": "start of Java, and the rest"}
 DISK = {"stream_sequential": "Stream's reads that continue its own last one, of all",
         "stream_on_disk": "that continue the disk's last one", "stream_stretch_kb": "Read for it at a stretch, KB",
@@ -87,8 +87,8 @@ def beside_the_paper(printed: pd.DataFrame, *, joins, delays, gets, disk) -> Tab
     shipped_ms = 1000 * paper.loc["sleep", "value"]
     none, reads, writes = ({"load": load} for load in ("none", "read", "write"))
     rows = (
-        ("The shortest join as shipped", f'{paper.loc["least_join", "value"]:g} s or more',
-         measured(delays, "least_join_s", "s", ring_delay_ms=shipped_ms)),
+        ("A join as shipped, from its request on", f'{paper.loc["least_join", "value"]:g} s or more',
+         measured(delays, "from_request_s", "s", ring_delay_ms=shipped_ms)),
         ("A join under reads over one without load, without fixed waits", "much longer",
          times(joins, "moving_s", reads, none)),
         ("A join under reads over one under writes", "not stated in words", times(joins, "moving_s", reads, writes)),
@@ -105,8 +105,9 @@ def calls_through_joins(summary: pd.DataFrame, *, by: list[str]) -> Picture:
     """A panel for each setting of the parameters `by`, of its repeat with the middle mean time: the
     time of a get through time, bin by bin, the start (S) and end (E) of each join marked.
 
-    `summary` has lists of bins (mean_ms_per_bin, p95_ms_per_bin and, of calls at a rate,
-    service_p95_ms_per_bin, without the wait for late ones before; None where nobody called), their width bin_s, and lists join_starts_s and join_ends_s, empty where nothing joined.
+    `summary` has lists of bins (mean_ms_per_bin, p95_ms_per_bin and, of calls at a rate, service_p95_ms_per_bin,
+    without the wait for late ones before; None where nobody called), their width bin_s, and lists join_starts_s and
+    join_ends_s, empty where nothing joined.
     """
     found = with_lists(summary, *BINS)
     if not len(found):
@@ -229,6 +230,7 @@ def _calls_alt(title, point, joins) -> str:
              if joins and not pd.isna(point.get(metric))]
     if is_list(point.get(SERVICE)):
         highs, alone = (np.nanmax(_floats(point[name])) for name in ("p95_ms_per_bin", SERVICE))
-        parts.append(f"95 % take up to {number(highs)} ms from when they are due, {number(alone)} ms without their wait")
+        parts.append(f"95 % take up to {number(highs)} ms from when they are due, "
+                     f"{number(alone)} ms without their wait")
     parts += [] if joins else [f"{number(point['mean_ms'])} ms in the mean, and no join"]
     return f"Chart through time, {title}: time of a get. " + "; ".join(parts) + "."

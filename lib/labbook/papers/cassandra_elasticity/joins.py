@@ -106,20 +106,36 @@ def streaming_over_before(rows, joins: list[dict], started: float, since_s: floa
 
     rows: started_s, seconds, ok. started: epoch seconds at started_s 0.
     """
-    ok, groups = rows[rows["ok"].astype(bool)], []
+    ratios = []
+    for group in _apart(joins):
+        times = join_times(group, started)
+        before = call_times(rows, **times, since_s=since_s)["before_ms"]
+        streaming = call_times(rows, **stream_times(group, started))["during_ms"]
+        ratios.append(streaming / before)
+        since_s = max(times["join_ends_s"])
+    return _geometric_mean(ratios)
+
+
+def streaming_over_waiting(rows, joins: list[dict], started: float, wait_s: float) -> float:
+    """As streaming_over_before, but over the `wait_s` before the stream, in which the node that joins runs already and
+    waits. So calls that become faster by themselves, while the page cache fills, have little time to."""
+    ratios = []
+    for group in _apart(joins):
+        streams = stream_times(group, started)
+        since_s = min(streams["join_starts_s"]) - wait_s
+        ratios.append(call_times(rows, **streams, since_s=since_s)["during_over_before"])
+    return _geometric_mean(ratios)
+
+
+def _apart(joins: list[dict]) -> list[list[dict]]:
+    """The joins in their order; those that overlap are together."""
+    groups = []
     for one in sorted(joins, key=lambda one: one["asked_s"]):
         if groups and one["asked_s"] < max(other["normal_s"] for other in groups[-1]):
             groups[-1].append(one)
         else:
             groups.append([one])
-    ratios = []
-    for group in groups:
-        times, streams = join_times(group, started), stream_times(group, started)
-        before = call_times(ok, **times, since_s=since_s)["before_ms"]
-        streaming = call_times(ok, **streams)["during_ms"]
-        ratios.append(math.log(streaming / before) if streaming > 0 and before > 0 else math.nan)
-        since_s = max(times["join_ends_s"])
-    return math.exp(_mean(ratios)) if ratios else math.nan
+    return groups
 
 
 def beginning_and_end(rows, first: tuple[float, float], last: tuple[float, float]) -> dict:
@@ -127,12 +143,18 @@ def beginning_and_end(rows, first: tuple[float, float], last: tuple[float, float
     as started_s; end_over_beginning. NaN where there is no such call. rows: started_s, seconds, ok."""
     ok = rows[rows["ok"].astype(bool)]
     over = ok["started_s"] + ok["seconds"]
-    early, late = (float(ok["seconds"][(ok["started_s"] >= start) & (over <= end)].mean()) for start, end in (first, last))
+    early, late = (float(ok["seconds"][(ok["started_s"] >= start) & (over <= end)].mean())
+                   for start, end in (first, last))
     return {"beginning_ms": early * 1000, "end_ms": late * 1000, "end_over_beginning": late / early}
 
 
 def _over(part: float, whole: float) -> float:
     return part / whole if whole else math.nan
+
+
+def _geometric_mean(ratios: list[float]) -> float:
+    """NaN without ratios, and where one is NaN or 0."""
+    return math.exp(_mean(math.log(one) if one > 0 else math.nan for one in ratios)) if ratios else math.nan
 
 
 def _mean(values) -> float:

@@ -35,7 +35,8 @@ def client_limits(metrics: dict, phases, ceilings, fuse_cpu, cores: float) -> di
         fuse_s, core_s = fuse_s + fuse, core_s + seconds
     limited = [found[f"{phase}_per_s_limited"] for phase in phases["phase"]]
     return found | of_both_orders(found) | {
-        "client_limited": float(bool(limited) and all(limited)), "fuse_cpu_share": fuse_s / core_s if core_s else math.nan}
+        "client_limited": float(bool(limited) and all(limited)),
+        "fuse_cpu_share": fuse_s / core_s if core_s else math.nan}
 
 
 def of_both_orders(limited: dict) -> dict:

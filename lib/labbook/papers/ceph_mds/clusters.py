@@ -12,7 +12,8 @@ from labbook.workloads.crew.crew import Crew
 from labbook.workloads.files.bonnie import fits
 from labbook.workloads.files.load import PATTERNS
 
-FIRST = ("mon", *(f"osd{i}" for i in range(1, 9)), *(f"mds{i}" for i in range(1, 5)))     # hosts of a cluster that is alone
+# Hosts of a cluster that is alone.
+FIRST = ("mon", *(f"osd{i}" for i in range(1, 9)), *(f"mds{i}" for i in range(1, 5)))
 # Settings by the way in which a dead server's rank is replaced. A standby_replay daemon serves one rank only.
 TAKEOVERS = {"standby": {"standby": 1}, "standby_replay": {"standby": 2, "replay": True},
              "restart": {"standby": 0}, "mds_fail": {"standby": 1}}

@@ -3,16 +3,15 @@
 One cluster sees several crashes, one after the other: the dead server is started again after each, and the next
 one has files and clients of its own. Where a server does not come back, the next crash has a new cluster.
 
-Parameters of a point, beside the cluster's (grace_s is the silence after which a server counts as dead): spare (whether there is a standby), rank (that is killed),
-load ("idle"; "load": clients make, rename and delete files of their own; "migrating": a directory
-begins to migrate from rank 1 to rank 0), directories and files (of each directory), moved_files (of the
-migrating one), load_clients, load_directories, load_files (of the load); look_s (time limit for a client
-to read all metadata), mount_s (time limit for a fresh client to mount), last_s (how long clients retry
-once all servers are back), known_within_s (for the map to show the death), active_within_s (for all ranks to
-be active), settled_within_s (for migrations to finish), migration_within_s (for the export of the
-migrating directory to begin), seconds_at_most and call_seconds (time limits of the load and of each of
-its calls), second_client_every (n: in every n-th repeat a second client reads all metadata before the
-crash; 0: in none).
+Parameters of a point, beside the cluster's (grace_s is the silence after which a server counts as dead): spare (whether
+there is a standby), rank (that is killed), load ("idle"; "load": clients make, rename and delete files of their own;
+"migrating": a directory begins to migrate from rank 1 to rank 0), directories and files (of each directory),
+moved_files (of the migrating one), load_clients, load_directories, load_files (of the load); look_s (time limit for a
+client to read all metadata), mount_s (time limit for a fresh client to mount), last_s (how long clients retry once all
+servers are back), known_within_s (for the map to show the death), active_within_s (for all ranks to be active),
+settled_within_s (for migrations to finish), migration_within_s (for the export of the migrating directory to begin),
+seconds_at_most and call_seconds (time limits of the load and of each of its calls), second_client_every (n: in every
+n-th repeat a second client reads all metadata before the crash; 0: in none).
 """
 
 import time
@@ -253,7 +252,7 @@ class CrashRun:
         found = take(mount.host, f"{mount.path}/{self.stream.folder}", list(where))
         if not found["state"].isin([THERE, MISSING]).all():
             return {}
-        return off(expected(load.rows, **load_sizes(self.point)),
+        return off(expected(load.rows, **load_sizes(self.point), seed=self.seed),
                    dict(zip(map(where.get, found["name"]), found["entries"])))
 
     def symptoms(self, session, name, at_s) -> dict:

@@ -1,10 +1,10 @@
 """The experiments on running servers: rates of metadata operations, caches, and recoveries.
 
-Every point has osds ("memory" or "disk"), replication, mds (active metadata servers), mds_share (of a core, of
-each), balance_s (between two rounds of the balancer), and directories and files (of each directory), and seconds_at_most (time limit of the benchmark or the load).
-Points of MetadataBench also have watch_s (interval of observing the metadata servers) and rest_within_s
-(time limit for purging earlier files from the OSDs), where mds is paired also slices (see pairs.py); recoveries
-bin_seconds (of calls over time).
+Every point has osds ("memory" or "disk"), replication, mds (active metadata servers), mds_share (of a core, of each),
+balance_s (between two rounds of the balancer), and directories and files (of each directory), and seconds_at_most (time
+limit of the benchmark or the load). Points of MetadataBench also have watch_s (interval of observing the metadata
+servers) and rest_within_s (time limit for purging earlier files from the OSDs), where mds is paired also slices (see
+pairs.py); recoveries bin_seconds (of calls over time).
 """
 
 import time
@@ -87,9 +87,10 @@ class MetadataBench:
         self.study, self.ceilings = ceilings.study, ceilings
 
     def rates(self, experiment) -> None:
-        """Create, stat and delete files, in order and at random, by the point's tool ("bonnie"; "own"; or
-        "remount", which are own clients that also reread by a fresh mount; own if it has none). Optional: clients (each with a mount), shared (whether they share their
-        directories), cache_inodes (of each client), pattern (other calls) for phase_s."""
+        """Create, stat and delete files, in order and at random, by the point's tool ("bonnie"; "own"; or "remount",
+        which are own clients that also reread by a fresh mount; own if it has none). Optional: clients (each with a
+        mount), shared (whether they share their directories), cache_inodes (of each client), pattern (other calls) for
+        phase_s."""
         self._measure(experiment, by_tool)
 
     def cached(self, experiment) -> None:
@@ -190,7 +191,8 @@ def by_own(run, mounts, fresh=()):
             in_parallel([one for of_host in next(earlier) for one in of_host], lambda one: one.end())
 
     load = metadata(Crew.of(run.lab), paths(mounts), pattern=pattern, fresh=[paths(stage) for stage in fresh],
-                    before_phase=before_phase, clients=_clients(point), directories=point.directories, files=point.files,
+                    before_phase=before_phase, clients=_clients(point),
+                    directories=point.directories, files=point.files,
                     shared=point.params.get("shared", False), phase_s=point.params.get("phase_s", 0.0),
                     pause_s=2 * point.watch_s, homes=homes, seed=point.repeat, seconds_at_most=point.seconds_at_most)
     phases = load.phases.assign(from_s=load.started + load.phases["started_s"],

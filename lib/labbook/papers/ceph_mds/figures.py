@@ -30,7 +30,8 @@ MOST = 2        # panels of cached metadata in a figure
 SHIPPED_INODES = 16384      # a client's cache as shipped
 PHASES = [f"{order}_{op}" for order in ("sequential", "random") for op in ("create", "stat", "delete")]
 # Where the OSDs keep objects, for the table of differences.
-STORES = {"memory": "the OSDs' objects are in memory", "disk": "BlueStore on a disk of each OSD's own, modelled as one of 2010"}
+STORES = {"memory": "the OSDs' objects are in memory",
+          "disk": "BlueStore on a disk of each OSD's own, modelled as one of 2010"}
 # Section 3, figures 6 to 8: the rate with two servers over that with one.
 STATED = {"create": "no large difference", "stat": "no large difference", "reread": "no large difference",
           "delete": "0.1 to 0.5"}
@@ -142,16 +143,15 @@ def printed_deleting(printed: pd.DataFrame) -> str:
 
 
 def runs_with(runs: pd.DataFrame, metric: str, **where) -> str:
-    """The number of runs in which the metric is not 0, as text: "2 of 18 runs"."""
+    """The number of runs in which the metric is not 0, of those of which it is known, as text: "2 of 18 runs"."""
     chosen = of(runs, **where)
-    if not len(chosen):
-        return NOT_MEASURED_TEXT
-    return f"{int((chosen[metric] != 0).sum())} of {plural(len(chosen), 'run')}"
+    known = chosen[metric].dropna() if len(chosen) else ()
+    return f"{int((known != 0).sum())} of {plural(len(known), 'run')}" if len(known) else NOT_MEASURED_TEXT
 
 
 def ways_left(runs: pd.DataFrame):
     """Number of the paper's four ways to fail that were observed; a text if nothing was measured."""
-    return sum(bool((runs[way] != 0).any()) for way in WAYS) if len(runs) else NOT_MEASURED_TEXT
+    return sum(bool((runs[way].dropna() != 0).any()) for way in WAYS) if len(runs) else NOT_MEASURED_TEXT
 
 
 def versions(summary: pd.DataFrame) -> dict:

@@ -71,5 +71,6 @@ def limited_ones(slices) -> dict:
 
 def together(slices, done) -> dict:
     """The series of all slices, with the columns `mds` and `slice`."""
-    return {name: pd.concat([each.series[name].assign(mds=one.arm, slice=one.number) for one, each in zip(slices, done)],
-                            ignore_index=True) for name in done[0].series}
+    return {name: pd.concat([each.series[name].assign(mds=one.arm, slice=one.number)
+                             for one, each in zip(slices, done)], ignore_index=True)
+            for name in done[0].series}

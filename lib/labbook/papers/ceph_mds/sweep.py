@@ -66,7 +66,8 @@ def against_journal(rows: list, journal_s: float) -> dict:
     over the second. Below 1 a call is answered before what it did is written. rows: DataFrames of calls."""
     calls = pd.concat(rows)
     create_s = float(calls["seconds"][calls["ok"].astype(bool)].median())
-    return {"create_median_ms": create_s * 1e3, "journal_ms": journal_s * 1e3, "create_over_journal": create_s / journal_s}
+    return {"create_median_ms": create_s * 1e3, "journal_ms": journal_s * 1e3,
+            "create_over_journal": create_s / journal_s}
 
 
 def in_turn(point) -> list[int]:
@@ -96,7 +97,8 @@ def sweep_metrics(rates: dict[int, float]) -> dict:
     numbers = sorted(rates)
     beyond = [rates[number] for number in numbers if number > SHIPPED]
     return {f"create_per_s_{number}": rates[number] for number in numbers} | {
-        f"create_residual_{number}": rates[number] / trend(rates, without=number)(number) for number in numbers[1:-1]} | {
+        f"create_residual_{number}": rates[number] / trend(rates, without=number)(number)
+        for number in numbers[1:-1]} | {
         "create_most_over_least": trend(rates)(numbers[-1]) / trend(rates)(numbers[0]),
         "create_per_s_beyond": float(np.mean(beyond)) if beyond else float("nan")}
 

@@ -61,11 +61,11 @@ def boot_metrics(moments: list[dict], requested: int, answers: bool = True) -> d
     """Metrics of `requested` servers; the cloud created those in `moments`. answers: whether they were waited for
     until they answered; otherwise the metrics of that are NaN.
 
-    asked: the number of requested servers. failed_to_run, failed_to_answer: numbers of servers.
-    returned_s: duration of the call. all_running_s, all_launched_s, all_ssh_s: from the call to the
-    last server's moment, NaN unless all servers reached it. mean_running_s and mean_ssh_s: means over
-    the servers that reached it. ssh_after_running_s: mean over the servers that reached both; below 0 for one that answers before the API, which is asked every
-    half a second, reports it as running.
+    asked: the number of requested servers. failed_to_run, failed_to_answer: numbers of servers. returned_s: duration of
+    the call. all_running_s, all_launched_s, all_ssh_s: from the call to the last server's moment, NaN unless all
+    servers reached it. mean_running_s and mean_ssh_s: means over the servers that reached it. ssh_after_running_s: mean
+    over the servers that reached both; below 0 for one that answers before the API, which is asked every half a second,
+    reports it as running.
     """
     rows = boot_rows(moments)
     metrics = {"asked": requested, "failed_to_run": requested - _count(rows, "running_s"),

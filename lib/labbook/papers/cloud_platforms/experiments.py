@@ -228,7 +228,7 @@ class Experiments:
                                       facts={str(arm): facts for arm, (_, facts) in found.items()})
 
     def _kernels(self, experiment, prepare, processes, types=None) -> None:
-        """Run the point's kernel on all servers, once to warm up and then in each slice."""
+        """Run the point's kernel on all servers in each slice; in new servers once before, to warm up."""
         def run(tested, point):
             return nas.npb(tested.machines, kernel=point.kernel, size=point.size, ranks=processes(point),
                            programs=self.programs.get("npb", ""), seconds_at_most=point.seconds_at_most)

@@ -132,8 +132,8 @@ def boot_parts(summary: pd.DataFrame):
         parts["to_running_s"] = parts["all_running_s"] - parts["returned_s"] - parts["to_launched_s"]
         parts["to_ssh_s"] = parts["all_ssh_s"] - parts["all_running_s"]
         several = parts["until"].nunique() > 1
-        parts["arm"] = [f"{figures.name(r, 'release')}, {gb:g} GB, {n}" + f", until {end}" * several for r, gb, n, end in
-                        zip(parts["release"], parts["image_gb"], parts["at_once"], parts["until"])]
+        parts["arm"] = [f"{figures.name(r, 'release')}, {gb:g} GB, {n}" + f", until {end}" * several
+                        for r, gb, n, end in zip(parts["release"], parts["image_gb"], parts["at_once"], parts["until"])]
     labels = {"returned_s": "the call", "to_launched_s": "until started", "to_running_s": "until reported",
               "to_ssh_s": "until ssh"}
     if len(parts) and parts["to_ssh_s"].isna().all():

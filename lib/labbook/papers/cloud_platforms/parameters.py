@@ -64,12 +64,14 @@ def _check_way(experiments, groups) -> None:
     if not experiments.own or experiments.logs_in_to_own:
         return
     without = {"functions": set(groups["functions"]["function"]) <= {*WITHOUT_LOGIN},
-               "boot": groups["boot"]["until"] == "running", "caching": True, "swapping": True}   # of the lab's own cloud
+               "boot": groups["boot"]["until"] == "running",
+               "caching": True, "swapping": True}   # of the lab's own cloud
     for name, group in groups.items():
         if group["repeats"] and not without.get(name):
             raise InputError(
-                f"{name} logs in to servers of {', '.join(sorted(experiments.own))} from the client's host, and a host on "
-                "this machine has no way out of its lab", file=experiments.study.environment, key="provider",
+                f"{name} logs in to servers of {', '.join(sorted(experiments.own))} from the client's host, "
+                "and a host on this machine has no way out of its lab",
+                file=experiments.study.environment, key="provider",
                 allowed=f"ssh, with hosts of your own; or {name}.repeats 0"
                 + f", or the functions {', '.join(WITHOUT_LOGIN)}" * (name == "functions"))
 

@@ -126,13 +126,6 @@ def serves(ceiling, claim: dict) -> bool:
             and ceiling.op == WRITTEN.get(where.get("op"), where.get("op", ceiling.op)))
 
 
-def measure_store(study, experiment, ceiling) -> None:
-    """Measure the point's store on one server."""
-    testbed = Layout.of(study)
-    check_stores(experiment, testbed)
-    _measure(study, experiment, ceiling, lambda lab, point: warm_store(lab, point, testbed))
-
-
 def measure_ring(study, experiment, ceiling) -> None:
     """Measure Cassandra on the point's number of nodes."""
     testbed = Layout.of(study)

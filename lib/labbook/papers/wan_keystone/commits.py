@@ -43,7 +43,8 @@ def measure_commits(study, experiment) -> None:
                 if "counted_s" in point.params:
                     for arm, counted in traffic(attempt, clouds).items():
                         arm_metrics[arm] |= counted
-                slices += [one for arm, load in loads.items() for one in in_slices(load.rows, arm, point.slice_s, point.calling_s)]
+                slices += [one for arm, load in loads.items()
+                           for one in in_slices(load.rows, arm, point.slice_s, point.calling_s)]
             attempt.record_slices(slices, metrics={"wan_rtt_ms": wan_rtt_ms}, facts=facts, arm_metrics=arm_metrics)
 
 

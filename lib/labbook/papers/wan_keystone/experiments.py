@@ -12,6 +12,7 @@ from functools import partial
 
 import pandas as pd
 
+from labbook.errors import InputError
 from labbook.lab import LabDescription
 from labbook.lab.link.shaping import Shape
 from labbook.study.point import check_values
@@ -43,6 +44,13 @@ def check(experiment) -> None:
             check_values([point], {"scenario": RALLY_SCENARIOS})
         KeystoneCloud.checked(cloud_settings(point))
         Shape(**chosen(point, WAN))
+        for name in ("concurrency", "writes"):
+            if point.params.get(name, 1) < 1:
+                raise InputError(f"{point.params[name]} is too few", key=f"{point.experiment}: {name}",
+                                 allowed="1 and more")
+        if "slice_s" in point.params and not 0 < point.slice_s <= point.calling_s:
+            raise InputError(f"slices of {point.slice_s:g} s in {point.calling_s:g} s of calls",
+                             key=f"{point.experiment}: slice_s", allowed="more than 0, calling_s at the most")
 
 
 def host_sets(lab: LabDescription) -> list[list[str]]:
@@ -87,7 +95,8 @@ def measure_calls(study, experiment, ceiling) -> None:
             facts, calls = cloud.facts(), (load.rows["step"] == "").sum()
             net = {} if idle is None else net_per_call(during, idle[0], seconds / idle[1], calls)
             attempt.record(load.rows, facts=facts, metrics={
-                **load.metrics, **versions(facts), "wan_rtt_ms": wan_rtt_ms, **per_call(during, calls), **net,
+                **load.metrics, **versions(facts), "wan_rtt_ms": wan_rtt_ms,
+                **({} if point.params.get("tool") == "rally" else per_call(during, calls) | net),
                 "client_limited": float(limited(point, load.metrics, ceiling))})
 
 

@@ -89,8 +89,8 @@ def server_cpu(target: Server) -> float | None:
 
 
 def core_seconds(host, cores=None) -> tuple[float, float]:
-    """(seconds in which these cores of a host's machine were busy, all their seconds) since it started; None: all cores.
-    To wait for a disk is not to be busy."""
+    """(seconds in which these cores of a host's machine were busy, all their seconds) since it started; None: all
+    cores. To wait for a disk is not to be busy."""
     names = {"cpu"} if cores is None else {f"cpu{core}" for core in cores}
     lines = [line.split() for line in host.run("cat /proc/stat").stdout.splitlines()]
     times = [[int(field) for field in line[1:9]] for line in lines if line and line[0] in names]

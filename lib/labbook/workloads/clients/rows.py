@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pandas as pd
 from pandas.api.types import union_categoricals
 
-from labbook.workloads.clients.cpu import cpus
+from labbook.workloads.clients.cpu import busy_shares, cpus
 from labbook.workloads.clients.pace import paces
 
 PER_SECOND = {"us": 1e6, "ms": 1e3}
@@ -74,7 +74,8 @@ def call_metrics(calls: pd.DataFrame, used: list[float], clients, unit: str = "u
     rate_per_s: successful calls a second, from the first call's start to the last one's end;
     start_spread_s: how far apart the clients' first calls began, the clocks' uncertainty included;
     issued_per_s: a list, of each host the pace of its clients (see `paces`); clients_cpu_share: of
-    the busiest host at that pace, since one host that lacks CPU spoils the result;
+    the busiest host at that pace, since one host that lacks CPU spoils the result, or of the CPUs that hosts share
+    (see `busy_shares`);
     clients_cpu_{unit}_per_call and, where the servers' CPU is known, server_cpu_{unit}_per_call.
 
     With the `phase` of each call the paces are {phase}_issued_per_s, and the share is the highest of
@@ -84,13 +85,13 @@ def call_metrics(calls: pd.DataFrame, used: list[float], clients, unit: str = "u
     first = calls.groupby("client").started_s.min()
     hosts = [host.name for host in clients.hosts]
     issued = paces(calls, hosts, "" if phase is None else phase)
+    shares = [cpu_share(issued[host.name].max(), cpu, int((calls.host == host.name).sum()), cpus(host))
+              for cpu, host in zip(used, clients.hosts)]
     found = {
         "rate_per_s": calls.ok.sum() / elapsed,
         "start_spread_s": first.max() - first.min() + clients.uncertainty_s,
         **{f"{name}_issued_per_s".lstrip("_"): of_phase.tolist() for name, of_phase in issued.iterrows()},
-        "clients_cpu_share": max(
-            cpu_share(issued[host.name].max(), cpu, int((calls.host == host.name).sum()), cpus(host))
-            for cpu, host in zip(used, clients.hosts)),
+        "clients_cpu_share": min(1.0, max(busy_shares(clients.hosts, shares))),
         f"clients_cpu_{unit}_per_call": sum(used) / max(1, len(calls)) * PER_SECOND[unit],
     }
     if clients.server_cpu_s is not None:

@@ -78,11 +78,11 @@ class Stream(clients_driver.Stream):
 def begin_metadata(crew, paths, *, pattern: str = "mixed", clients: int = 1, directories: int,
                    files: int, shared: bool = False, pins=None, rate_per_s: float | None = None,
                    seed: int, seconds_at_most: float, call_seconds: float = CALL_SECONDS) -> Stream:
-    """The same clients, who make their files first and then call until `end()`: returns when all
-    call. The pattern must have one phase. With `rate_per_s` they make that many calls a second
-    together, and times count as in keyvalue.load.begin_pairs. `pins`: ranks to which directories are pinned in turn (ceph.dir.pin): directory i to
-    the i-th, of client n's own directories to the (i+n)th; servers follow some seconds later. After
-    `seconds_at_most` no new call is made though nobody ends the stream."""
+    """The same clients, who make their files first and then call until `end()`: returns when all call. The pattern must
+    have one phase. With `rate_per_s` they make that many calls a second together, and times count as in
+    keyvalue.load.begin_pairs. `pins`: ranks to which directories are pinned in turn (ceph.dir.pin): directory i to the
+    i-th, of client n's own directories to the (i+n)th; servers follow some seconds later. After `seconds_at_most` no
+    new call is made though nobody ends the stream."""
     if len(PHASES.get(pattern, "?")) != 1:
         raise InputError(f"{pattern!r} is not allowed in a stream", key="pattern",
                          allowed=[p for p, phases in PHASES.items() if len(phases) == 1])

@@ -29,11 +29,11 @@ ASK_SECONDS = 60
 class Machine:
     """`via`: the lab host from which it is reached; without a `key` it is that host itself.
 
-    `key` (a private key) and `known_hosts` are files on `via`. Without known_hosts any host key is
-    accepted: only where nobody but the machine can answer, as in a local lab. `data`: its address for messages, where that is not
-    `address`. `folder`: where the benchmarks' programs lie, and where they write by default; it must
-    be the same on machines that run one program together. `socket`: file on `via` of a connection that is
-    held open, with %h for the address; without one each command makes its own.
+    `key` (a private key) and `known_hosts` are files on `via`. Without known_hosts any host key is accepted: only where
+    nobody but the machine can answer, as in a local lab. `data`: its address for messages, where that is not `address`.
+    `folder`: where the benchmarks' programs lie, and where they write by default; it must be the same on machines that
+    run one program together. `socket`: file on `via` of a connection that is held open, with %h for the address;
+    without one each command makes its own.
     """
 
     name: str

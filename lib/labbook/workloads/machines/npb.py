@@ -22,7 +22,8 @@ SIZES = ("S", "W", "A", "B", "C")
 MOST_RANKS = 64
 # Points along an axis, of kernels of which each process has so many planes or more.
 PLANES = {"ft": 1, "lu": 2, "sp": 2, "bt": 2}
-POINTS = {"ft": (64, 32, 128, 256, 512), "lu": (12, 33, 64, 102, 162), "sp": (12, 36, 64, 102, 162), "bt": (12, 24, 64, 102, 162)}
+POINTS = {"ft": (64, 32, 128, 256, 512), "lu": (12, 33, 64, 102, 162), "sp": (12, 36, 64, 102, 162),
+          "bt": (12, 24, 64, 102, 162)}
 # Names of the verified values, of kernels that have few.
 VALUES = {"ep": ("sum_x", "sum_y"), "cg": ("zeta", "residual"), "mg": ("norm",)}
 LONG_ROUNDS = 50

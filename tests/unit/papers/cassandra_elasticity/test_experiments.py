@@ -42,7 +42,7 @@ class Ring:
         self.calls.append(("at once", shares))
         killed = []
         return SimpleNamespace(
-            wait=lambda seconds: [join(100, 10) for _ in shares], joiners=[SimpleNamespace(name="node2")],
+            wait=lambda seconds: [join(100, 10) for _ in shares], joiners=[SimpleNamespace(name="node2", killed_s=90.0)],
             await_share=lambda name, part, seconds: 1_600_000, kill=killed.append)
 
     def drop_page_cache(self, name):
@@ -224,7 +224,7 @@ def test_with_joins_or_without_the_same_seconds_are_compared():
         assert metrics["beginning_ms"] == pytest.approx(2) and metrics["end_over_beginning"] == pytest.approx(2)
         assert metrics["join_starts_s"] == [20, 32][:len(joins)]
         assert len(metrics["mean_ms_per_bin"]) == 60 and "oscillates" in metrics
-        assert ("streaming_over_before" in metrics) == bool(joins)
+        assert ("streaming_over_before" in metrics) == ("streaming_over_waiting" in metrics) == bool(joins)
 
 
 def test_joins_that_take_too_long_to_be_compared_are_a_failure_that_says_what_to_change():
@@ -238,9 +238,11 @@ def test_a_dead_node_is_noticed_and_then_forgotten(monkeypatch):
     monkeypatch.setattr(experiments.time, "sleep", lambda seconds: None)
     states = [{"node2": {"up": True}}, {"node2": {"up": False}}, {"node2": {"up": False}}, {}]
     ring = SimpleNamespace(status=lambda: states.pop(0))
-    metrics = experiments.times_of_death(ring, "node2", 60, 1)
-    assert 0 <= metrics["noticed_s"] <= metrics["forgotten_s"] and states == []
-    assert experiments.times_of_death(SimpleNamespace(status=lambda: {"node2": {"up": True}}), "node2", 0, 1) == {}
+    killed_s = experiments.clock.now() - 5
+    metrics = experiments.times_of_death(ring, "node2", killed_s, 60, 1)
+    assert 5 <= metrics["noticed_s"] <= metrics["forgotten_s"] and states == []      # from the kill on
+    up = SimpleNamespace(status=lambda: {"node2": {"up": True}})
+    assert experiments.times_of_death(up, "node2", killed_s, 5, 1) == {}
 
 
 def test_the_warm_time_is_left_out_of_the_oscillation_whatever_the_bins(monkeypatch):
@@ -252,10 +254,21 @@ def test_the_warm_time_is_left_out_of_the_oscillation_whatever_the_bins(monkeypa
     assert seen == [(9, 1), (19, 0.5)]      # of 10 s, without the last bin
 
 
+@pytest.mark.parametrize("params, message", [
+    ({"part": 1.5}, "part: 1.5 of a joiner's data .*more than 0 and less than 1"),
+    ({"load": "read_capped", "capped_per_s": 0}, "rate_per_s"),
+    ({"disk_order": "lifo"}, "disk_order: 'lifo' is not allowed .*fcfs, elevator"),
+    ({"clients": 0}, "clients"), ({"seconds_at_most": 0}, "seconds_at_most"), ({"load": "reads"}, "load")])
+def test_values_that_nothing_can_have_are_refused_before_a_lab(params, message):
+    experiments.check([point(part=0.5, disk_order="fcfs"), point(data_mb=0)])
+    with pytest.raises(InputError, match=message):
+        experiments.check([point(**params)])
+
+
 def test_a_joiner_that_had_joined_before_its_death_is_a_failure():
     dying, ring = point(load="read", part=0.5, looking_s=0, between_s=1), Ring()
-    _, metrics = experiments.kill_joiner(dying, ring)
-    assert metrics == {"came_mb": 1.6, "owners": 1, "shown": 1}
+    killed_s, metrics = experiments.kill_joiner(dying, ring)
+    assert killed_s == 90 and metrics == {"came_mb": 1.6, "owners": 1, "shown": 1}
     ring.owners = lambda: {"node1": 0, "node2": 1}
     with pytest.raises(SystemFailure, match="use more data"):
         experiments.kill_joiner(dying, ring)

@@ -13,6 +13,7 @@ from labbook.papers.cassandra_elasticity.joins import (
     join_times,
     stream_times,
     streaming_over_before,
+    streaming_over_waiting,
 )
 
 
@@ -115,3 +116,15 @@ def test_streams_are_compared_with_the_seconds_before_their_join_when_as_many_no
     assert math.isnan(streaming_over_before(rows, [], 0, since_s=5))
     after_each_other = [join(10, 10, waits=4), join(20, 20, waits=14)]
     assert math.isnan(streaming_over_before(rows, after_each_other, 0, since_s=5))      # no call between them
+
+
+def test_streams_are_compared_with_the_wait_just_before_them():
+    """Gets that take half the time every 20 s, whatever joins: a stream 10 s after the moment before its join was
+    taken for one that makes them faster."""
+    rows = calls(*((float(t), 0.1 * 0.5 ** (t / 20), True) for t in range(60)))
+    each = [join(10, 10, waits=6), join(30, 10, waits=6)]       # streams of 3 s
+    assert streaming_over_before(rows, each, 0, since_s=5) < 0.75
+    assert streaming_over_waiting(rows, each, 0, wait_s=2) == pytest.approx(0.5 ** (2.5 / 20), rel=0.02)
+    slow = calls(*((float(t), 0.3 if 17 <= t < 20 or 37 <= t < 40 else 0.1, True) for t in range(60)))
+    assert streaming_over_waiting(slow, each, 0, wait_s=2) == pytest.approx(3)
+    assert math.isnan(streaming_over_waiting(rows, [], 0, wait_s=2))

@@ -149,11 +149,10 @@ def test_a_load_that_cannot_be_is_refused_before_a_lab():
 
 def test_a_store_is_warmed_with_all_of_its_cores_and_measured_on_its_share(study, log):
     measured = point(**STORE, **LOAD, cores=1)
-    experiments.measure_store(study, study.experiment(measured), study.experiment(summary=CEILING))
+    experiments.warm_store(study.lab, measured, experiments.Layout.of(study))
     assert log == [
         ("limit", "small", None), ("mysql", "small", {"version": "5.5.9"}), "mysql up", "table",
-        ("warm", WARM), ("limit", "small", 0.2), ("calls", "mysql", LOAD)]
-    assert study.recorded[0]["metrics"]["client_limited"] == 0
+        ("warm", WARM), ("limit", "small", 0.2)]
 
 
 def measured(study, **more):
@@ -270,7 +269,7 @@ def test_of_the_clients_core_and_ceiling_the_large_server_leaves_them_a_part():
 
 def test_a_cold_server_is_only_filled(study, log):
     measured = point(**STORE, **LOAD, warmed="cold")
-    experiments.measure_store(study, study.experiment(measured), study.experiment(summary=CEILING))
+    experiments.warm_store(study.lab, measured, experiments.Layout.of(study))
     assert log[4] == ("warm", WARM | {"rounds": 0})
 
 

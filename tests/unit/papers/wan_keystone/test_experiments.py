@@ -93,7 +93,8 @@ def test_a_clouds_settings_are_all_that_a_point_names_of_them():
 
 
 @pytest.mark.parametrize("wrong", [{"segments": 0}, {"rtt_ms": -1}, {"rate_mbit": 0}, {"scenario": "create_usr"},
-                                   {"warmup_scenario": "lists"}, {"tool": "raly"}])
+                                   {"warmup_scenario": "lists"}, {"tool": "raly"}, {"concurrency": 0}, {"writes": 0},
+                                   {"slice_s": 0, "calling_s": 9}, {"slice_s": 10, "calling_s": 9}])
 def test_what_cannot_be_is_refused_before_a_lab(wrong):
     with pytest.raises(InputError, match=next(iter(wrong))):
         experiments.check(StandIn.experiment(point(**CLOUD | dict(rtt_ms=100) | wrong)))
@@ -140,7 +141,9 @@ def test_traffic_is_net_of_what_idle_clusters_send_as_long_as_they_were_read(stu
 def test_a_point_may_name_its_tool(study, log):
     measured = point(**CLOUD, **WARMUP, **LOAD, rtt_ms=0, tool="rally")
     experiments.measure_calls(study, study.experiment(measured), study.experiment(summary=CEILING))
-    assert log[-1] == "rally" and study.recorded[0]["metrics"]["client_limited"] == 0
+    metrics = study.recorded[0]["metrics"]
+    assert log[-1] == "rally" and metrics["client_limited"] == 0
+    assert not [name for name in metrics if name.endswith("_per_call")]     # they would count Rally's own preparation
 
 
 @pytest.mark.parametrize("metrics, is_limited", [

@@ -39,6 +39,12 @@ def test_steps_do_not_count():
     assert outage(rows, 0)["errors"] == 0
 
 
+def test_calls_on_a_schedule_have_times_of_their_own_too():
+    rows = calls((0.0, 0.2, True), (0.1, 0.3, True), (0.2, 9.0, False)).assign(service_s=[0.2, 0.1, 9.0])
+    first = over_time(rows, 1).iloc[0]
+    assert (first.p95_ms, first.service_p95_ms) == (pytest.approx(295), pytest.approx(195))
+
+
 def test_no_calls_no_bins():
     assert timeline(calls(), 1) == {"ok_per_bin": [], "errors_per_bin": [], "bin_s": 1}
 

@@ -9,9 +9,10 @@ from labbook.workloads.clients.cpu import client_limited
 from labbook.workloads.clients.rows import call_metrics
 
 
-def clients(*hosts):
+def clients(*hosts, cores=None):
     return SimpleNamespace(uncertainty_s=0.0, server_cpu_s=None, hosts=[
-        SimpleNamespace(name=name, limits={}, cores=[number]) for number, name in enumerate(hosts)])
+        SimpleNamespace(name=name, limits={}, cores=cores or [number], is_remote=False)
+        for number, name in enumerate(hosts)])
 
 
 @pytest.mark.parametrize("slow", [None, (0, 0), (31, 20), (89, 39)])
@@ -27,6 +28,14 @@ def test_the_busiest_host_is_reported():
     made = call_metrics(calls(hosts=("c1", "c2")), [0.1, 0.3], clients("c1", "c2"))
     assert made["issued_per_s"] == pytest.approx([4500, 4500])
     assert made["clients_cpu_share"] == pytest.approx(0.75)
+
+
+def test_hosts_that_share_a_core_are_as_busy_as_all_of_them():
+    """Each was held against a whole core: a core that was used up read as 0.5."""
+    made = call_metrics(calls(hosts=("c1", "c2")), [0.16, 0.2], clients("c1", "c2", cores=[0]))
+    assert made["clients_cpu_share"] == pytest.approx(0.9)
+    made = call_metrics(calls(hosts=("c1", "c2")), [0.3, 0.3], clients("c1", "c2", cores=[0]))
+    assert made["clients_cpu_share"] == 1
 
 
 def test_each_phase_has_its_pace_and_the_share_is_of_the_busiest():

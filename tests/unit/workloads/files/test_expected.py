@@ -4,45 +4,67 @@ import json
 import os
 import time
 
-import pandas as pd
 import pytest
 from here import HereCrew, here_host
 
 from labbook.workloads.clients.on_host import engine as clients_engine
-from labbook.workloads.files.expected import expected, off, places
+from labbook.workloads.files.expected import Names, _replayed, expected, off, places
 from labbook.workloads.files.load import begin_metadata
+from labbook.workloads.files.on_host.calls import CREATE, OPEN, OPS, RENAME, STAT, UNLINK
+from labbook.workloads.files.on_host.patterns import Mixed
 
 TWO = {"clients": 2, "directories": 3, "files": 20}
 
 
-def rows(*calls):
-    return pd.DataFrame([{"client": client, "directory": directory, "op": op, "ok": ok}
-                         for client, directory, op, ok in calls])
+class Two(Mixed):
+    """A plan of two directories with one name each, and these calls."""
+
+    def __init__(self, *calls):
+        super().__init__({"seed": 1}, 0)
+        self._calls, self.answers = calls, []
+
+    def before(self, phase):
+        yield OPEN, 0, None, "/mnt", None
+        for number, name in enumerate(("0/a", "1/b")):
+            yield CREATE, number, 5, name, None
+
+    def mixed(self, _):
+        for call in self._calls:
+            self.answers.append((yield call))
 
 
-def by_place(wanted):
-    return {(one.client, one.directory): (one.least, one.most) for one in wanted.itertuples()}
+def after(*calls):
+    """{directory: Names} after calls, (code, directory, name, new name, whether it succeeded)."""
+    plan = Two(*((code, number, 5, name, new) for code, number, name, new, _ in calls))
+    return _replayed(plan, [(OPS[code], number, ok) for code, number, *_, ok in calls])
 
 
-def test_names_are_those_made_at_first_and_the_calls_that_came_out_count():
-    found = by_place(expected(rows((0, 0, "create", True), (0, 1, "unlink", True), (1, 0, "rename", True),
-                                   (1, 0, "stat", True)), **TWO))
-    assert found == {(0, 0): (22, 22), (0, 1): (20, 20), (0, 2): (18, 18),
-                     (1, 0): (21, 21), (1, 1): (21, 21), (1, 2): (18, 18)}
+def test_names_are_those_made_at_first_and_what_calls_made_of_them():
+    found = after((CREATE, 0, "0/c", None, True), (UNLINK, 0, "0/a", None, True), (RENAME, 1, "1/b", "1/d", True),
+                  (STAT, 0, "0/c", None, True))
+    assert found == {0: Names({"c"}), 1: Names({"d"})}
 
 
 def test_what_a_call_without_success_did_is_not_known():
-    found = by_place(expected(rows((0, 0, "create", False), (0, 0, "unlink", False),
-                                   (0, 0, "unlink", False), (0, 0, "stat", False)), **TWO))
-    assert found[0, 0] == (19, 22) and found[0, 1] == (21, 21)
+    found = after((CREATE, 0, "0/c", None, False), (UNLINK, 0, "0/a", None, False), (RENAME, 1, "1/b", "1/d", False))
+    assert found == {0: Names(set(), {"a", "c"}), 1: Names(set(), {"b", "d"})}
+    assert after((UNLINK, 0, "0/a", None, False), (UNLINK, 0, "0/a", None, True))[0] == Names()
 
 
-def test_names_that_are_lost_and_that_came_back_are_distinguished():
-    wanted = pd.DataFrame([(0, 0, 2, 2), (0, 1, 1, 3), (0, 2, 1, 1), (0, 3, 2, 2)],
-                          columns=["client", "directory", "least", "most"])
-    entries = {(0, 0): json.dumps(["a"]), (0, 1): json.dumps(["a", "b"]), (0, 2): json.dumps(["a", "b", "c"]),
+def test_a_plan_hears_which_calls_succeeded_and_rows_of_another_one_are_refused():
+    plan = Two(*([(CREATE, 0, 5, "0/c", None)] * 3))
+    _replayed(plan, [("create", 0, True), ("create", 0, False), ("create", 0, True)])
+    assert plan.answers == [True, None]
+    with pytest.raises(ValueError, match="unlink in directory 0 is not of this plan, which has create in 0"):
+        _replayed(Two((CREATE, 0, 5, "0/c", None)), [("unlink", 0, True)])
+
+
+def test_one_name_lost_and_another_one_back_are_two_though_the_number_is_right():
+    """Numbers of names were compared: a created name that was lost and a deleted one that came back were nothing."""
+    wanted = {(0, 0): Names({"a", "b"}), (0, 1): Names({"a"}, {"b", "c"}), (0, 2): Names({"a"}), (0, 3): Names({"a", "b"})}
+    entries = {(0, 0): json.dumps(["a", "x"]), (0, 1): json.dumps(["a", "b"]), (0, 2): json.dumps(["a", "b", "c"]),
                (0, 3): None}
-    assert off(wanted, entries) == {"load_names": 6.0, "load_lost": 3.0, "load_back": 2.0, "load_off": 5.0}
+    assert off(wanted, entries) == {"load_names": 7.0, "load_lost": 3.0, "load_back": 3.0, "load_off": 6.0}
 
 
 @pytest.fixture
@@ -57,12 +79,12 @@ def test_clients_leave_just_the_names_that_their_calls_say(crew, tmp_path):
     stream = begin_metadata(crew, [tmp_path], seed=1, seconds_at_most=30, **TWO)
     time.sleep(0.3)
     load = stream.end()
-    wanted = expected(load.rows, **TWO)
+    wanted = expected(load.rows, **TWO, seed=1)
     top = tmp_path / load.folder
     entries = {place: json.dumps(os.listdir(top / path)) for path, place in places(2, 3).items()}
     found = off(wanted, entries)
     assert found["load_lost"] == found["load_back"] == 0 and (load.rows.op == "unlink").sum() > 10
     assert found["load_names"] == sum(len(names) for _, _, names in os.walk(top))
-    (top / "mixed-0.0" / "00001" / "more").touch()
-    entries[0, 1] = json.dumps(os.listdir(top / "mixed-0.0" / "00001"))
-    assert off(wanted, entries)["load_back"] == 1
+    names = json.loads(entries[0, 1])
+    entries[0, 1] = json.dumps([*names[1:], "another"])
+    assert (off(wanted, entries)["load_lost"], off(wanted, entries)["load_back"]) == (1, 1)

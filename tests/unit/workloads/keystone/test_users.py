@@ -2,10 +2,13 @@
 
 import http.client
 import json
+import os
+import random
 import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 from here import HereCrew, dead_port, here_host, null_server, target  # noqa: F401 (a fixture)
@@ -13,6 +16,7 @@ from here import HereCrew, dead_port, here_host, null_server, target  # noqa: F4
 from labbook.errors import InputError
 from labbook.workloads.clients.on_host import engine as clients_engine
 from labbook.workloads.histories.calls import metrics
+from labbook.workloads.keystone import users
 from labbook.workloads.keystone.on_host import runner as keystone_runner
 from labbook.workloads.keystone.on_host.calls import STEPS, KeystoneCall
 from labbook.workloads.keystone.on_host.runner import OutOfTime, at_most
@@ -121,18 +125,64 @@ def test_a_client_that_has_logged_in_sends_one_request_a_call(server, requests):
     assert requests == ["POST /v3/users"] * 2
 
 
-def test_clients_that_pause_make_fewer_calls_and_pause_alike_by_their_seed(crew, server):
-    def calls(**pauses):
-        load, = keystone_users_side_by_side(crew, [server], scenario="create_user", concurrency=2, seconds=3, **pauses)
-        clients_engine.clear()
-        return load.rows[load.rows.step == ""]
+@pytest.fixture
+def pausing(tmp_path, monkeypatch):
+    """Lets a client measure for 20 s by a clock of the test's own, by which a call takes 0.1 s: when it made its calls,
+    and its pauses."""
+    def measure(number=0, **spec):
+        clock, made, pauses = [0.0], [], []
 
-    unpaused, *paused = calls(), calls(think_s=0.4, seed=1), calls(think_s=0.4, seed=1)
-    for made in paused:
-        assert made.ok.all() and 2 <= len(made) < len(unpaused) / 2 and made.started_s.max() < 3.5
-    firsts = [made.groupby("client").started_s.min() for made in paused]
-    assert firsts[0].to_numpy() == pytest.approx(firsts[1].to_numpy(), abs=0.3)
-    assert firsts[0].iloc[0] != pytest.approx(firsts[0].iloc[1], abs=0.1)
+        def sleep(seconds):
+            pauses.append(seconds)
+            clock[0] += seconds
+
+        def call(_, now):
+            made.append(now())
+            clock[0] += 0.1
+
+        monkeypatch.setattr(keystone_runner, "time", SimpleNamespace(
+            sleep=sleep, perf_counter_ns=lambda: round(clock[0] * 1e9)))
+        client = keystone_runner.Client(dict(STREAM, credentials={}, clients=1, times=1000, seed=1, think_s=0.4) | spec,
+                                        number, str(tmp_path / "part"), lambda: True)
+        client.call = call
+        client.measure(0.0)
+        return made, pauses
+
+    monkeypatch.setattr(keystone_runner, "sleep_until", lambda start: 0)
+    return measure
+
+
+def test_a_client_pauses_before_each_call_as_its_seed_and_its_number_say(pausing):
+    made, pauses = pausing()
+    draw = random.Random("1 0")
+    assert pauses[:-1] == [draw.expovariate(1 / 0.4) for _ in made] and len(made) > 10
+    assert all(later - call == pytest.approx(0.1 + pause) for call, later, pause in zip(made, made[1:], pauses[1:]))
+    assert pausing() == (made, pauses)
+    firsts = {tuple(pausing(**other)[1][:3]) for other in ({}, {"number": 1}, {"seed": 2})}
+    assert len(firsts) == 3
+
+
+def test_no_call_is_made_after_a_pause_that_the_end_of_the_load_cuts_short(pausing):
+    made, pauses = pausing(think_s=100.0)
+    assert (made, pauses) == ([], [20])
+
+
+def test_without_pauses_a_client_calls_on(pausing):
+    made, pauses = pausing(think_s=0.0)
+    assert not pauses and len(made) == 200
+
+
+def test_pauses_are_the_same_on_each_target(monkeypatch):
+    specs = []
+    monkeypatch.setattr(users, "side_by_side", lambda crew, runner, of_hosts, *_: specs.extend(of_hosts) or [])
+    keystone_users_side_by_side(SimpleNamespace(hosts=["c1", "c2"]), [keystone_at(1), keystone_at(2)],
+                                scenario="create_user", concurrency=2, seconds=3, think_s=0.4, seed=7)
+    assert [(spec["think_s"], spec["seed"], spec["first_client"]) for spec in specs] == [(0.4, 7, 0)] * 2
+
+
+def test_clients_that_pause_make_their_calls(crew, server):
+    load, = keystone_users_side_by_side(crew, [server], scenario="create_user", concurrency=2, seconds=1, think_s=0.01)
+    assert len(load.rows) and load.rows.ok.all()
 
 
 def test_a_server_that_is_not_there_is_rows(crew, dead_port):  # noqa: F811
@@ -185,14 +235,18 @@ def test_a_stream_whose_server_dies_has_rows_of_both_kinds(crew, server):
 
 
 def test_a_call_without_an_answer_ends_after_its_time(crew, server):
+    """And the client makes its next one."""
     stream = begin_users(crew, [server], **STREAM | {"call_seconds": 0.5})
-    time.sleep(0.3)
     server.server.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, server.server.pid, os.WSTOPPED)
+    stopped = time.time() - stream.started
     time.sleep(1.5)
     rows = stream.end()[0].rows
-    failed = rows[(rows.step == "") & ~rows.ok]
-    assert len(failed) >= 4 and failed.seconds.between(0.49, 5).all()
+    calls = rows[rows.step == ""]
+    failed = calls[~calls.ok]
+    assert (failed.groupby("client").size() >= 2).all() and set(failed.client) == {0, 1}
     assert (failed.error == "OutOfTime: no answer within 0.5 s").all()
+    assert not calls.ok[calls.started_s > stopped].any(), "nobody answered"
 
 
 def test_a_stream_that_nobody_ends_makes_no_new_call_after_its_time(crew, server):

@@ -2,9 +2,9 @@
 
     python -m labbook.workloads.clients.on_host.fork_server RUNNER
 
-Its standard input is a Unix socket. For each program it gets the path of the results, with three file
-descriptors for the program's input, output and log; it answers with the program's process id, and then
-with its exit code, the negative number of the signal that ended it. What a program has imported, the next ones find imported. It ends when the socket is
+Its standard input is a Unix socket. For each program it gets the path of the results, with three file descriptors for
+the program's input, output and log; it answers with the program's process id, and then with its exit code, the negative
+number of the signal that ended it. What a program has imported, the next ones find imported. It ends when the socket is
 closed. Standard library only.
 """
 

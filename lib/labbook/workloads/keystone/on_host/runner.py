@@ -1,11 +1,11 @@
 """Keystone's clients of one host: `python -m labbook.workloads.keystone.on_host.runner OUT`.
 
-With `times` in the spec the clients share that many calls, and whoever is free makes the next one;
-without, they call until the program's input is closed. The results have no rows but, of each
-client, `calls`: [call, step, started_s, seconds, error, user]. A call that fails is a row with its
-error, and so is the step that failed. With `think_s` a client pauses before each call, for times with this mean,
-exponentially distributed, which `seed` and its number decide. A stream's clients also keep a `history`: [started_s, seconds,
-error, user tried, made_s, seen] of each step that creates or lists (see KeystoneCall).
+With `times` in the spec the clients share that many calls, and whoever is free makes the next one; without, they call
+until the program's input is closed. The results have no rows but, of each client, `calls`: [call, step, started_s,
+seconds, error, user]. A call that fails is a row with its error, and so is the step that failed. With `think_s` a
+client pauses before each call, for times with this mean, exponentially distributed, which `seed` and its number decide.
+A stream's clients also keep a `history`: [started_s, seconds, error, user tried, made_s, seen] of each step that
+creates or lists (see KeystoneCall).
 """
 
 import mmap

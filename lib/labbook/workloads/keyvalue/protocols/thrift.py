@@ -22,7 +22,8 @@ COUNT_BYTES = 4  # of a length, and of a map's number of entries
 def idl():
     import thriftpy2
 
-    with resources.as_file(resources.files("labbook") / "systems" / "cassandra" / "on_host" / "cassandra.thrift") as path:
+    with resources.as_file(resources.files("labbook") / "systems" / "cassandra" / "on_host"
+                           / "cassandra.thrift") as path:
         return thriftpy2.load(str(path), module_name="labbook_workload_thrift")
 
 
