@@ -27,6 +27,8 @@ from labbook.pipeline.running import planner, totals
 WHICH = ("headline", "paper", "all")
 ROUND_S = 8.0       # a round's execution beside its points, before one was timed
 PAGE_ROUNDS = 2     # what making the page takes, in executions that only plan
+# Of the time that lab.yml allows: how much longer a run may go on, for claims that are expected to be decided then.
+OVERTIME = 0.5
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,8 @@ def with_claims(studies: list[str], options, named: bool) -> list[str]:
                              file=paths.papers(study) / "lab.yml", key="quick.claims",
                              allowed=" or ".join(which for which in WHICH if ids(study, which)) or None)
         elif named:
-            raise InputError(f"no {kind(asks.which)} claim that measurements decide", file=claims.path(study), key="--claims",
+            raise InputError(f"no {kind(asks.which)} claim that measurements decide",
+                             file=claims.path(study), key="--claims",
                              allowed=" or ".join(which for which in WHICH if ids(study, which)) or None)
         else:
             print(f"{study}: no {kind(asks.which)} claim that measurements decide", file=sys.stderr)
@@ -170,6 +173,10 @@ class Asking:
         until = self._time_is_up()
         self._stop = None if until is None else until - PAGE_ROUNDS * round_s
         following, board = next_round(self.asks, self.survey, self._stop, round_s)
+        if self.asks.quick and not following.repeats and following.late:
+            until = _earliest(self._until, until + OVERTIME * self.asks.seconds)
+            self._stop = until - PAGE_ROUNDS * round_s
+            following, board = last_rounds(self.asks, self.survey, self._stop, round_s)
         self.board = board | {"cut": self._is_cut(following, until)}
         return following
 
@@ -276,6 +283,16 @@ def next_round(asks, survey, stop, round_s) -> tuple[planner.Round, dict]:
     return following, _board(survey, following, asks, PAGE_ROUNDS * round_s)
 
 
+def last_rounds(asks, survey, stop, round_s) -> tuple[planner.Round, dict]:
+    """As next_round, but only for claims that are expected to be decided until then."""
+    following, board = next_round(asks, survey, stop, round_s)
+    soon = set(following.claims) - set(following.late)
+    if not soon:
+        return next_round(asks, survey, 0.0, round_s)
+    seconds = max(following.seconds[one] for one in soon)
+    return replace(following, total_s=seconds), board | {"seconds": round(seconds + PAGE_ROUNDS * round_s, 1)}
+
+
 def _updated(before: dict | None, survey: dict) -> dict:
     """The survey of a round, whose claims are some of those asked, with what was known of the others."""
     now = {one["id"]: one for one in survey["claims"]}
@@ -318,8 +335,9 @@ def _board(survey, following, asks, page_s) -> dict:
     closed = [one for one in known if one not in waiting and one not in decided]
     return {
         "which": asks.which, "claims": list(asks.claims), "asked": len(known), "decided": len(decided),
-        "open": [{"id": one.id, "repeats": one.repeats, "needed": one.needed, "seconds": round(following.seconds[one.id], 1),
-                  "late": one.id in following.late} for one in waiting],
+        "open": [{"id": one.id, "repeats": one.repeats, "needed": one.needed,
+                  "seconds": round(following.seconds[one.id], 1), "late": one.id in following.late}
+                 for one in waiting],
         "closed": [{"id": one.id, "why": _why_closed(one)} for one in closed],
         "now": {name: {"repeats": repeats, "claims": [one.id for one in waiting if one.experiment == name
                                                       and one.id in following.claims]}
@@ -341,7 +359,8 @@ def is_finished(board: dict) -> bool:
 
 def headline(board: dict) -> str:
     """The state of an ask in a few words."""
-    return f"{board['decided']} of {board['asked']} {kind(board['which']).replace('all', '')} claims decided".replace("  ", " ")
+    return (f"{board['decided']} of {board['asked']} {kind(board['which']).replace('all', '')} claims decided"
+            .replace("  ", " "))
 
 
 def lines(board: dict) -> list[str]:
@@ -356,7 +375,8 @@ def open_lines(board: dict) -> list[str]:
     lines = []
     for one in board["open"]:
         late = ", longer than the time limit" if one["late"] else ""
-        lines.append(f"open: {one['id']}, {one['repeats']} repeats, {_expected_in_words(one)}, about {duration(one['seconds'])}{late}")
+        lines.append(f"open: {one['id']}, {one['repeats']} repeats, {_expected_in_words(one)}, "
+                     f"about {duration(one['seconds'])}{late}")
     return lines + [f"left out: {one['id']}, {one['why']}" for one in board["closed"]]
 
 

@@ -106,6 +106,7 @@ def published_point_s(study: str) -> float | None:
     from labbook.study.publication import published
 
     spans = [json.loads(row.provenance)["during"]
-             for machine in published.sets(study) for name, of in published.read_run(study, machine)["experiments"].items()
+             for machine in published.sets(study)
+             for name, of in published.read_run(study, machine)["experiments"].items()
              if of["points"] for row in published.rows(study, machine, name).drop_duplicates("point").itertuples()]
     return statistics.fmean(span["ended"] - span["started"] for span in spans) if spans else None

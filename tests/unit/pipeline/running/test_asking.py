@@ -151,6 +151,32 @@ def test_a_fleet_asks_for_as_long_as_one_machine_would(monkeypatch):
     assert seen == [1180.0, 1180.0]
 
 
+def test_a_quick_run_goes_on_for_claims_that_are_decided_soon_and_for_no_others(book, monkeypatch):
+    """It ended a minute before most of its claims would have had their verdicts."""
+    asked_book.write(book)
+    clock = [1000.0]
+    monkeypatch.setattr(asking.time, "time", lambda: clock[0])
+    asks = asking.Asking("asked", {}, None, {}, asking.Question("asked", "all", 180, quick=True))
+
+    def following(repeats, needed, **more):
+        asks.survey = {"unread": {}, "experiments": {"speed": {
+            "setups": [0], "done": [repeats], "declared": 1, "setup_s": 0.0, "point_s": [20.0]}}, "claims": [
+                {"id": name, "experiment": "speed", "points": [0], "verdict": "open", "needed": at}
+                for name, at in needed.items()]}
+        return asks.next_round(0.0)
+
+    clock[0] = 1181
+    assert following(8, {"clear": 9, "noisy": 60}).repeats == {"speed": 9}
+    assert asks._stop == 1180 + 90 and asks.board["seconds"] == 20 and not asks.board["cut"]
+    assert following(9, {"noisy": 60}).repeats == {}
+    assert following(3, {"clear": None}).repeats == {"speed": 6}       # its first look
+    clock[0] = 1255
+    assert following(8, {"clear": 9}).repeats == {}
+    with_limit = asking.Asking("asked", {}, None, {}, asks.asks, until=1190)
+    with_limit.survey, clock[0] = asks.survey, 1185
+    assert with_limit.next_round(0.0).repeats == {} and with_limit.board["cut"]
+
+
 @pytest.mark.parametrize("quick, message", [
     ("{claims: mine, seconds: 180}", "quick.claims.*headline, paper, all"), ("{claims: all}", "quick.*seconds"),
     ("{claims: all, seconds: 0}", "quick.seconds.*above 0"), ("{claims: all, seconds: 9, hours: 1}", "quick.*hours")])
@@ -160,11 +186,11 @@ def test_a_wrong_key_of_quick_is_named(book, quick, message):
         run.run([], run.Options())
 
 
-def test_studies_share_the_time_of_an_ask():
-    until = time.time() + 1000
-    assert asking.share(run.Options(which="all", until=until), 4).until == pytest.approx(until - 750, abs=5)
-    assert asking.share(run.Options(which="all", until=until), 1).until == pytest.approx(until, abs=5)
-    assert asking.share(run.Options(until=until), 4).until == until
+def test_studies_share_the_time_of_an_ask(monkeypatch):
+    monkeypatch.setattr(asking.time, "time", lambda: 1000.0)
+    assert asking.share(run.Options(which="all", until=2000.0), 4).until == 1250
+    assert asking.share(run.Options(which="all", until=2000.0), 1).until == 2000
+    assert asking.share(run.Options(until=2000.0), 4).until == 2000
 
 
 BOARD = {"which": "headline", "claims": ["clear", "noisy", "wide"], "asked": 3, "decided": 1,
