@@ -26,7 +26,7 @@ COLOUR_NAMES = {colour.lower(): name for colour, name in _NAMES.items()}
 PANEL_INCHES = (4.4, 3.5)   # a panel fills a phone; two stand side by side on a desk
 
 _RC = {
-    "font.family": ["DejaVu Sans", "Noto Sans CJK JP"],
+    "font.family": ["DejaVu Sans"],      # comes with matplotlib
     "font.size": 10,
     "axes.titlesize": 11,
     "axes.titleweight": "bold",

@@ -20,7 +20,8 @@ LEAST_BIN_S = 0.1
 EPOCH_S = 1e9       # a start above this is no time since a load's start
 ROUTER = "router-"
 # Title, unit of the axis, columns that are added up, and by what that is divided.
-OF_HOSTS = (("processor", "cores", ("cpu_cores",), 1), ("waiting for a processor", "share of time", ("pressure_cpu",), 1),
+OF_HOSTS = (("processor", "cores", ("cpu_cores",), 1),
+            ("waiting for a processor", "share of time", ("pressure_cpu",), 1),
             ("waiting for a disk", "share of time", ("pressure_io",), 1), ("memory", "MB", ("memory_bytes",), 1e6),
             ("disk", "MB a second", ("read_bytes_per_s", "written_bytes_per_s"), 1e6),
             ("network, both ways", "MB a second", ("rx_bytes_per_s_", "tx_bytes_per_s_"), 1e6))
@@ -49,7 +50,8 @@ def point_view(meta: dict, hosts: pd.DataFrame, rows: pd.DataFrame) -> PointView
     began = meta["provenance"]["during"]["started"]
     hosts = hosts.assign(at_s=hosts.at_s - began, host=hosts.host.astype(str))
     names = [name for name in dict.fromkeys(hosts.host) if name != MACHINE and not name.startswith(ROUTER)]
-    styles = {name: (PALETTE[i % len(PALETTE)], DASHES[i // len(PALETTE) % len(DASHES)]) for i, name in enumerate(names)}
+    styles = {name: (PALETTE[i % len(PALETTE)], DASHES[i // len(PALETTE) % len(DASHES)])
+              for i, name in enumerate(names)}
     ends = ended_at(meta, rows)
     limits = (hosts.at_s - hosts.seconds).min(), hosts.at_s.max()
     with theme():
@@ -61,8 +63,8 @@ def point_view(meta: dict, hosts: pd.DataFrame, rows: pd.DataFrame) -> PointView
                 panels.append(_lines(title, unit, lines, styles, limits))
         if (hosts.host == MACHINE).any():
             panels.append(_machine(hosts[hosts.host == MACHINE], limits))
-    caption = ("Time since the point began, once a second. The first part of it may be the set-up. Processor: of a host, "
-               "its own; of the machine, all that ran on it.")
+    caption = ("Time since the point began, once a second. The first part of it may be the set-up. "
+               "Processor: of a host, its own; of the machine, all that ran on it.")
     return PointView(meta["label"], _table(hosts, [*names, *[MACHINE] * bool((hosts.host == MACHINE).any())]),
                      Picture(tuple(panels), caption))
 
@@ -75,8 +77,9 @@ def page(view: PointView, style: str | None = None) -> str:
     title = html.escape(view.title)
     return (f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
-            f"<style>body {{ font-family: sans-serif; margin: 1.5rem auto; max-width: 70rem; padding: 0 1rem }}\n{style}"
-            f"</style></head><body><main>{view._repr_html_().replace('<h2>', '<h1>', 1).replace('</h2>', '</h1>', 1)}"
+            "<style>body { font-family: sans-serif; margin: 1.5rem auto; max-width: 70rem; padding: 0 1rem }\n"
+            f"{style}</style></head><body><main>"
+            f"{view._repr_html_().replace('<h2>', '<h1>', 1).replace('</h2>', '</h1>', 1)}"
             "</main></body></html>\n")
 
 
@@ -136,7 +139,8 @@ def _lines(title, unit, lines, styles, limits):
         colour, dash = styles[name]
         axes.stairs(values, edges, baseline=None, color=colour, linestyle=dash, linewidth=1.4)
     axes.set_ylim(0, 1.08 * max(values.max() for _, values in lines.values()) or 1)
-    head(figure, title, [Line2D([], [], color=styles[name][0], linestyle=styles[name][1], label=name) for name in lines])
+    head(figure, title,
+         [Line2D([], [], color=styles[name][0], linestyle=styles[name][1], label=name) for name in lines])
     summary = "; ".join(f"{name} at most {values.max():.3g}" for name, (_, values) in lines.items())
     return panel(figure, f"{title}, {unit}, over time: {summary}.")
 
@@ -158,7 +162,8 @@ def _operations(ends, ok, limits):
 
 def _machine(rows, limits):
     figure, axes = _axes(limits, "cores")
-    kinds = [(name, label, PALETTE[i]) for i, (name, label) in enumerate(OF_MACHINE) if name in rows and rows[name].notna().any()]
+    kinds = [(name, label, PALETTE[i]) for i, (name, label) in enumerate(OF_MACHINE)
+             if name in rows and rows[name].notna().any()]
     below = np.zeros(len(rows))
     for name, _, colour in kinds:
         above = below + rows[name].fillna(0).to_numpy()
@@ -190,8 +195,10 @@ def _cells(name, rows) -> tuple[str, ...]:
         return f"{(values * np.diff(edges)).sum() / 1e6:.1f}" if len(values) else ""
 
     cpu = _mean(rows, "cpu_cores") if "cpu_cores" in rows and rows.cpu_cores.notna().any() else 0
-    return (name, cell("cpu_cores", "{:.3f}", lambda one: _mean(rows, one)), cell("cpu_cores", "{:.2f}", lambda one: rows[one].max()),
+    return (name, cell("cpu_cores", "{:.3f}", lambda one: _mean(rows, one)),
+            cell("cpu_cores", "{:.2f}", lambda one: rows[one].max()),
             cell("system_cores", "{:.0%}", lambda one: _mean(rows, one) / cpu) if cpu else "",
             *(cell(f"pressure_{what}", "{:.1%}", lambda one: _mean(rows, one)) for what in ("cpu", "io")),
             cell("memory_bytes", "{:.0f}", lambda one: rows[one].max() / 1e6),
-            *(total([one]) for one in ("read_bytes_per_s", "written_bytes_per_s", "rx_bytes_per_s_", "tx_bytes_per_s_")))
+            *(total([one])
+              for one in ("read_bytes_per_s", "written_bytes_per_s", "rx_bytes_per_s_", "tx_bytes_per_s_")))

@@ -41,7 +41,8 @@ class Table:
                  f'<table class="{kind}">{caption}<thead><tr>{head}</tr></thead>'
                  f"<tbody>{body}</tbody></table></div>")
         return table if len(self.rows) < LONG else (
-            f'<details class="labbook-long"><summary>Table of {len(self.rows)} rows: {html.escape(self.label)}</summary>{table}</details>')
+            f'<details class="labbook-long"><summary>Table of {len(self.rows)} rows: '
+            f"{html.escape(self.label)}</summary>{table}</details>")
 
     def __repr__(self) -> str:
         return pd.DataFrame(self.rows, columns=self.columns).to_string(index=False)
@@ -243,7 +244,8 @@ def median_table(summary: pd.DataFrame, *, by: dict[str, str], metrics: dict[str
 def _median_cell(point, repeats: int | None = None) -> str:
     """repeats: how many were made, of which some may lack the metric."""
     ends = between(point.low, point.high) if point.n > 1 else ""
-    notes = ", ".join(filter(None, (ends, of_those_made(point.n, repeats), "limited by the clients" * bool(point.limited))))
+    notes = ", ".join(filter(None, (
+        ends, of_those_made(point.n, repeats), "limited by the clients" * bool(point.limited))))
     return number(point.median) + (f" ({notes})" if notes else "")
 
 
@@ -334,8 +336,8 @@ def repeats_table(experiment, ids: list[str]) -> Table:
 
 
 def _repeats_row(claim, judged, machines) -> tuple[str, ...]:
-    """machines: the repeats' numbers on each. Those of the machine that was judged are as many as the verdict's, and the
-    nearest to its value."""
+    """machines: the repeats' numbers on each. Those of the machine that was judged are as many as the verdict's, and
+    the nearest to its value."""
     alike = [each for each in machines if each and len(each) == judged.n]
     found = min(alike, key=lambda each: abs(median(each) - judged.measured), default=[])
     rule = claim["rule"]

@@ -2,8 +2,11 @@
 
 import re
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
+import matplotlib
 from figure_stand_ins import names, store_summary  # noqa: F401 (a fixture)
+from matplotlib import font_manager
 
 from labbook import figures
 from labbook.figures import canvas
@@ -35,6 +38,14 @@ def test_a_figure_is_text_that_can_be_searched_in_colours_of_the_page():
     styles = " ".join(one.get("style", "") for one in first.iter())
     assert not set(re.findall(r"[^,] (#\w{6})", styles)), "a colour that the page cannot change"
     assert f"var(--lb-fig-ink, {canvas.INK})" in styles and "Verdana" in styles
+
+
+def test_all_fonts_come_with_matplotlib():
+    """One that a machine lacked gave thousands of warnings when the book was built."""
+    with canvas.theme():
+        families = matplotlib.rcParams["font.family"]
+    folder = Path(matplotlib.get_data_path(), "fonts", "ttf")
+    assert set(families) <= {font_manager.get_font(str(file)).family_name for file in folder.glob("*.ttf")}
 
 
 def test_each_repeat_says_its_value_on_hover():
