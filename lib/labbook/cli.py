@@ -169,10 +169,12 @@ def _book(commands):
   labbook book --published   make the pages from data/published first, without a lab
   labbook book --pdf         also as one PDF, build/labbook.pdf""")
     book.add_argument("--published", action="store_true", help="make the pages from published summaries")
-    book.add_argument("--pdf", action="store_true", help="also print the whole book into build/labbook.pdf, by Chromium")
+    book.add_argument("--pdf", action="store_true",
+                      help="also print the whole book into build/labbook.pdf, by Chromium")
     status = _command(commands, "status", "book:status", "show the state of notebooks, labs and clouds")
     status.add_argument("-v", "--verbose", action="store_true",
-                        help="also the claims that a run with --until-decided is measuring for, and an estimate for each open claim")
+                        help="also the claims that a run with --until-decided is measuring for, "
+                        "and an estimate for each open claim")
     status.add_argument("--json", action="store_true", help=_JSON)
     _claims(commands)
     publish = _command(commands, "publish", "book:publish",
@@ -195,9 +197,9 @@ def _book(commands):
                          help="with --carry-over: only this machine's set, such as amd-epyc-2-cores-linux-6.18; may "
                               "be repeated (default: all)")
     publish.add_argument("--further", action="append", default=[], metavar="PARAMETER",
-                         help="with --add: also settings that differ from published ones in this parameter; their "
-                              "repeats come behind the others', so a claim about both does not count them; may be "
-                              "repeated")
+                         help="with --add: also add settings with new values of this parameter. Their repeats get "
+                              "numbers after the published ones, so a claim that compares old and new settings does "
+                              "not use them; may be repeated")
     _archive(commands)
 
 
@@ -326,7 +328,8 @@ What is not named is no longer limited.""")
         link.add_argument(option, dest=name, type=float, metavar=metavar, help=says)
     for command in (execute, capture, link, cut, heal):
         command.add_argument("--lab", metavar="LAB", help="its id or study (default: the one that is up, of several "
-                             "the one of `labbook up`" + "; a running command's must be named" * (command is execute) + ")")
+                             "the one of `labbook up`" + "; a running command's must be named" * (command is execute)
+                             + ")")
 
 
 def _machine(commands):
@@ -356,7 +359,9 @@ def _new(commands):
     new = _command(commands, "new", "book:new", "write the files of a new study, which runs at once", """
   labbook new slow_disks
   labbook new slow_disks --system mariadb""")
-    new.add_argument("name", metavar="NAME", help="of the study: lower-case letters, digits and single _, a letter first, at most 40 characters")
+    new.add_argument("name", metavar="NAME",
+                     help="of the study: lower-case letters, digits and single _, a letter first, "
+                     "at most 40 characters")
     new.add_argument("--system", metavar="SYSTEM", default="null",
                      help="the system that its clients call (default: null, which stores nothing)")
 
