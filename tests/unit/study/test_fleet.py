@@ -17,10 +17,27 @@ def table():
     return pa.Table.from_pandas(pd.DataFrame({"seconds": [1.0]}))
 
 
-def measured_on(study, point, machine):
+KINDS = {"rack1": {"cpu": "AMD EPYC", "cores": 2}, "rack2": {"cpu": "Intel Xeon", "cores": 4}}
+OF_ALL = {"memory_gib": 8, "kernel": "6.18.1", "system": "Debian", "python": "3.11"}
+
+
+def measured_on(study, point, machine, mean_ms=1.0):
     study.records(point.experiment).write(point.key, table(), {
-        "key": point.key, "fingerprint": study.fingerprint.code, "block": point.block, "took_s": 4.0,
-        "repeat": point.repeat, "provenance": {"machine": {"id": machine}, "versions": {}}}, {})
+        "key": point.key, "fingerprint": study.fingerprint.code, "block": point.block, "order": point.order,
+        "repeat": point.repeat, "setup": point.setup, "vary": point.vary, "took_s": 4.0,
+        "summary": {"mean_ms": mean_ms}, "environment": str(study.environment), "provenance": {
+            "machine": {"id": machine, **KINDS[machine], **OF_ALL}, "versions": {},
+            "code": {"commit": None, "changed": None},
+            "during": {"started": 0.0, "ended": 4.0, "steal": 0.0, "pressure": {}}}}, {})
+
+
+def judged_on(study, speed, machine_of, ratio_of=lambda machine: 2.0):
+    """The verdict where system a took `ratio_of` a repeat's machine times as long as b. machine_of: of a point."""
+    for point in speed.points():
+        machine = machine_of(point)
+        measured_on(study, point, machine, ratio_of(machine) if point.system == "a" else 1.0)
+    verdict, = study.judged(["slower"])
+    return verdict
 
 
 @pytest.fixture
@@ -84,6 +101,24 @@ def test_of_a_repeat_of_two_machines_the_one_with_most_is_published(planned):
     odd = speed.points()[1].key
     assert list(fleet.of_most(study, "speed", metas)) == [key for key in metas if key != odd]
     assert fleet.of_most(study, "ceilings", metas) == metas, "no claim reads them"
+
+
+def test_a_repeat_that_two_machines_measured_counts_for_no_verdict(planned, make):  # noqa: F811
+    """Its ratio would be one of two machines."""
+    study, speed = make(repeats=7)
+    odd = next(point for point in speed.points() if point.repeat == 4)
+    assert judged_on(study, speed, lambda point: "rack1").n == 7
+    verdict = judged_on(study, speed, lambda point: "rack2" if point is odd else "rack1")
+    assert (verdict.verdict, verdict.n) == ("replicated", 6)
+
+
+def test_a_verdict_on_which_two_kinds_of_machine_disagree_says_so(planned, make):  # noqa: F811
+    study, speed = make(repeats=12)
+    verdict = judged_on(study, speed, lambda point: "rack1" if point.repeat <= 6 else "rack2",
+                        {"rack1": 2.0, "rack2": 0.5}.get)
+    assert verdict.n == 12
+    assert "kinds of machines disagree: AMD EPYC, 2 cores, Linux 6.18: replicated, 2 times" in verdict.reason
+    assert "; Intel Xeon, 4 cores, Linux 6.18: not replicated, 0.5 times" in verdict.reason
 
 
 def test_a_failure_of_earlier_code_is_no_reason_today(planned):

@@ -44,10 +44,14 @@ def test_machines_of_one_kind_have_the_share_of_the_variance_between_them():
 @pytest.mark.parametrize("groups, share", [
     ([[1.0, 3.0], [1.0, 3.0]], 0.0),
     ([[1.0, 1.0], [2.0, 2.0]], 1.0),
-    ([[1.0, 1.2], [2.0, 2.2]], 0.98),       # (1 - 0.01) / (1 - 0.01 + 0.02), halves: 0.49 / (0.49 + 0.02) with n0 = 2
+    # Across the means 1.1 and 2.1: 1; inside: 4 * 0.01 / 2 = 0.02; two values a group. Apart lies 0.98 / 2 = 0.49.
+    ([[1.0, 1.2], [2.0, 2.2]], 0.49 / 0.51),
+    # The mean is 18 / 5, across the means 3/2 and 5: 2 * 2.1 ** 2 + 3 * 1.4 ** 2 = 14.7; inside: (0.5 + 2) / 3 = 5 / 6;
+    # values a group: 5 - (4 + 9) / 5 = 2.4. Apart lies (14.7 - 5 / 6) / 2.4 = 104 / 18, beside 5 / 6 = 15 / 18.
+    ([[1.0, 2.0], [4.0, 5.0, 6.0]], 104 / 119),
     ([[1.0], [2.0]], None),
     ([[1.0, 1.0], [1.0]], None),
 ])
 def test_the_share_between_machines(groups, share):
     found = machines_apart.between(groups)
-    assert found is None if share is None else found == pytest.approx(share, abs=0.02)
+    assert found is None if share is None else found == pytest.approx(share)

@@ -42,6 +42,14 @@ def test_only_what_is_certain_counts_as_behind():
     assert not compared.row_of(ABOUT, {"absent": "no other here"}).is_behind
 
 
+def test_the_summary_counts_who_is_ahead_for_certain_and_what_the_rounds_leave_open():
+    ahead, behind, neither, far_ahead = ([[1, 2], [1, 3]], [[2, 1], [3, 1]], [[2, 1], [1, 3]], [[1, 9]])
+    rows = [compared.row_of(ABOUT, {"rounds": rounds}) for rounds in (ahead, behind, neither, far_ahead)]
+    left_out = [compared.row_of({**ABOUT, "better": "equal"}, {"rounds": [[9, 10]]}), compared.row_of(ABOUT, {})]
+    assert ("Of 4 comparisons that were measured, labbook is ahead in 2, behind in 1, and in 1 the rounds say neither."
+            in compared.summary(rows + left_out))
+
+
 def test_the_page_has_figures_versions_and_why_it_is_behind(book):
     book({**ROUNDS, "rounds": [[2, 1], [4, 1]]})
     page = compared.page()

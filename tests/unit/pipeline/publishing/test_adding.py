@@ -139,6 +139,17 @@ def test_points_that_stayed_while_the_versions_changed_are_stale_and_get_no_more
         publish.export(study, add=True)
 
 
+def test_published_points_of_earlier_versions_are_stale_once_the_stamp_names_todays(full):
+    """A run with nothing new put today's versions on the stamp, and what was of earlier ones passed for today's."""
+    for versions, stale in ((full[0].fingerprint.versions, False), ({"python": "3.0"}, True)):
+        publish.export(full[0])
+        stamp = published.fingerprint_path("demo", HERE)
+        stamp.write_text(json.dumps(json.loads(stamp.read_text()) | {"versions": versions}))
+        publish.export(full[0], add=True)
+        assert published.rows("demo", HERE, "speed")["stale"].tolist() == [stale] * 12
+        assert published.versions("demo", HERE)["python"] == full[0].fingerprint.versions["python"]
+
+
 @pytest.mark.parametrize("vary, further, message, added", [
     ({"clients": [2, 70], "more": [1]}, (), "kept as it is published, since this run has other parameters (more)", 0),
     ({"clients": [80, 90]}, (), "points at settings that are not published stay out (clients 80, clients 90)", 0),

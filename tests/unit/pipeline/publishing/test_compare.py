@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from published_stand_ins import HERE, OTHER
 
 from labbook.claims import claims
 from labbook.errors import InputError
@@ -84,6 +85,11 @@ def test_a_side_is_a_run_a_published_set_a_file_or_a_folder(sides):
     (other / "demo" / "arm" / "claims.json").write_text(json.dumps([verdict(n=0)]))
     assert compare.load(str(other), ["demo"])["demo"]["slower"]["n"] == 6, "the one that measured more"
     assert compare.load(str(other), ["another"]) == {} and compare.load("published", ["demo"]) == {}
+
+
+@pytest.mark.parametrize("side, repeats", [("published", 3), (f"published:{HERE}", 3), (f"published:{OTHER}", 1)])
+def test_a_published_side_is_the_set_that_pages_show_first_or_that_of_a_machine(two_sets, side, repeats):
+    assert compare.load(side, ["demo"])["demo"]["slower"]["n"] == repeats
 
 
 @pytest.mark.parametrize("name, message", [

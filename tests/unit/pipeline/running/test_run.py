@@ -11,8 +11,11 @@ import time
 import pytest
 
 from labbook.errors import InputError
+from labbook.lab.local import provider
 from labbook.pipeline.executing import driver, pages
 from labbook.pipeline.running import plan, run
+from labbook.pipeline.running.run import check_needs
+from labbook.pipeline.setup import doctor
 
 
 @pytest.fixture(autouse=True)
@@ -174,6 +177,59 @@ def test_a_notebook_that_is_saved_broken_while_another_runs_keeps_nothing_else_b
     assert run.run([], run.Options()) == 1
     assert [pages.note(study).get("state") for study in "abc"] == ["ok", None, "ok"]
     assert "b: not started: " in capsys.readouterr().err
+
+
+RACK = """provider: ssh
+user: op
+key: {folder}/key
+known_hosts: {folder}/known_hosts
+root: /home/op/labs
+hosts:
+  rack1: {{address: 192.0.2.1, data: 10.0.0.1, roles: [db]}}
+"""
+AT_RACK = 'environment = "environments/rack.yml"\nrepeats = 2\n'
+
+
+@pytest.fixture
+def rack(book, tmp_path):
+    """An environment file of a host of the user's own."""
+    (tmp_path / "key").write_text("-----BEGIN OPENSSH PRIVATE KEY-----\n-----END OPENSSH PRIVATE KEY-----\n")
+    (tmp_path / "key").chmod(0o600)
+    (tmp_path / "known_hosts").touch()
+    return book.write("environments/rack.yml", RACK.format(folder=tmp_path))
+
+
+@pytest.mark.parametrize("cell, code", [("print('at op@192.0.2.1, 10.0.0.1')", 0),
+                                        ("raise ValueError('at op@192.0.2.1, 10.0.0.1')", 1)])
+def test_neither_a_page_nor_its_note_has_the_address_of_a_host(book, rack, cell, code):
+    book.study("a", cell, book.complete, parameters=AT_RACK)
+    assert run.run([], run.Options()) == code
+    page, note = json.dumps(book.page("a")), json.dumps(pages.note("a"))
+    for text in (page, note):
+        assert "192.0.2.1" not in text and "10.0.0.1" not in text
+    assert "at rack1, rack1" in page and ("at rack1, rack1" in note) == bool(code)
+
+
+def test_as_many_free_cores_are_required_as_the_largest_lab_of_this_machine_takes(book, rack, monkeypatch):
+    """Studies run one after the other, and those of hosts elsewhere need no core here."""
+    asked = []
+    monkeypatch.setattr(doctor, "require", lambda *_: None)
+    monkeypatch.setattr(provider, "require_cores", asked.append)
+    for study, cores in (("a", 1), ("b", 2), ("c", 3)):
+        book.study(study, book.complete)
+        book.write(f"data/papers/{study}/lab.yml",
+                   f"sites: [x]\nhosts: {{db: {{site: x, role: db, limits: {{cores: {cores}}}}}}}\n")
+    check_needs({"a": {}, "b": {}, "c": {"environment": "environments/rack.yml"}})
+    assert asked == [2]
+
+
+def test_a_kernel_is_told_to_measure_again_and_when_to_stop(book, forked):
+    cell = "import os\nfor name in ('REMEASURE', 'UNTIL'):\n    print(os.environ.get(f'LABBOOK_{name}'))"
+    book.study("a", cell, book.complete)
+    in_2100 = 4102444800.0
+    for options, told in (({"remeasure": True, "until": in_2100}, "1 4102444800.0"), ({"force": True}, "None None")):
+        assert run.run([], run.Options(**options)) == 0
+        assert book.printed("a").split() == told.split()
 
 
 def test_unknown_studies_and_environments_are_named_with_what_is_there(book):
