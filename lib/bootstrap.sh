@@ -36,7 +36,8 @@ need_venv_module() {
     log=build/bootstrap.log
     as_root env DEBIAN_FRONTEND=noninteractive $install >"$log" 2>&1 ||
         { as_root apt-get -qq update && as_root env DEBIAN_FRONTEND=noninteractive $install; } >>"$log" 2>&1 ||
-        { tail -n 20 "$log" >&2; fail "could not install $package. As root: apt-get update && apt-get install $package"; }
+        { tail -n 20 "$log" >&2
+          fail "could not install $package. As root: apt-get update && apt-get install $package"; }
 }
 
 place() { (cd "$venv" && pwd -P); }
@@ -48,7 +49,8 @@ whole() {    # the virtual environment works, whoever made it, and has no other 
 
 own_library() {     # a link lends another checkout's on purpose
     [ ! -L "$venv" ] || return 0
-    loaded=$("$venv/bin/python" -c 'import os, labbook; print(os.path.realpath(labbook.__file__))' 2>/dev/null) || return 0
+    loaded=$("$venv/bin/python" -c 'import os, labbook; print(os.path.realpath(labbook.__file__))' 2>/dev/null) ||
+        return 0
     [ "$loaded" = "$(pwd -P)/lib/labbook/__init__.py" ]
 }
 

@@ -35,12 +35,14 @@ def direction(metric: str, moves: set) -> str:
 
 def lowest(numbers, bounds) -> list[float]:
     """The least that the true number of each repeat may be. bounds: what each is, or empty: all exact."""
-    return [-math.inf if bound in (AT_MOST, UNKNOWN, NO_NUMBER) else number for number, bound in paired(numbers, bounds)]
+    return [-math.inf if bound in (AT_MOST, UNKNOWN, NO_NUMBER) else number
+            for number, bound in paired(numbers, bounds)]
 
 
 def highest(numbers, bounds) -> list[float]:
     """The most that the true number of each repeat may be."""
-    return [math.inf if bound in (AT_LEAST, UNKNOWN, NO_NUMBER) else number for number, bound in paired(numbers, bounds)]
+    return [math.inf if bound in (AT_LEAST, UNKNOWN, NO_NUMBER) else number
+            for number, bound in paired(numbers, bounds)]
 
 
 def paired(numbers, bounds):

@@ -8,14 +8,14 @@ from labbook.checks import load_yaml
 # What stands between the arms and the metric, of rules that compare over a parameter.
 _OVER = {"grows_with": "largest {along} / smallest", "grows_alike": "growth over {along}",
          "grows_less": "growth over {along}", "grows_slower": "slope over {along}",
-         "differs_over": "between values of {along}", "scales_with": "exponent of {along}", "rises_by": "slope over {along}",
-         "proportional": "exponent of {along}"}
+         "differs_over": "between values of {along}", "scales_with": "exponent of {along}",
+         "rises_by": "slope over {along}", "proportional": "exponent of {along}"}
 
 # Units at the end of a metric's or a parameter's name, the longest first.
-_UNITS = {"kib_per_s": "KB a second", "mb_per_s": "MB a second", "per_s": "a second", "per_call": "a call", "round_trips": "round trips",
-          "ms": "ms", "us": "µs", "mb": "MB", "kb": "KB", "gb": "GB", "s": "s"}
-_WORDS = {"mean": "mean time", "p50": "median time", "p95": "95th percentile", "p99": "99th percentile", "own": "own time",
-          "rtt": "round trip", "rate": "rate", "wan": "WAN", "mds": "MDS", "vm": "VM"}
+_UNITS = {"kib_per_s": "KB a second", "mb_per_s": "MB a second", "per_s": "a second", "per_call": "a call",
+          "round_trips": "round trips", "ms": "ms", "us": "µs", "mb": "MB", "kb": "KB", "gb": "GB", "s": "s"}
+_WORDS = {"mean": "mean time", "p50": "median time", "p95": "95th percentile", "p99": "99th percentile",
+          "own": "own time", "rtt": "round trip", "rate": "rate", "wan": "WAN", "mds": "MDS", "vm": "VM"}
 
 
 def words(study: str, claim: dict) -> str:

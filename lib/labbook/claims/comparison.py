@@ -33,14 +33,13 @@ class NotAbove0(NotTestable):
 class Comparison:
     """The metric's values in the arms of a rule, less their baseline where the rule names one.
 
-    arms: for each arm {(repeat, setting): value}. A setting is a tuple of (parameter, value) of the
-    parameters that do not select the arm. repeats, settings: those that were measured in every arm, repeat
-    and setting; incomplete: of these repeats, those without a value at one of them (of an event that did not come, say),
-    whose number is unknown. partial: further repeats that have a part of the settings, for rules by point only.
-    excluded: settings that the clients limited in most of the first repeats, and for rules by sight in every
-    repeat that measured them; empty where these are all, but for rules by sight.
-    limited, without: numbers of points that are limited by the clients, or have no value. NotTestable, or
-    NotRun, without any such setting, and where no repeat's number is known or bounded.
+    arms: for each arm {(repeat, setting): value}. A setting is a tuple of (parameter, value) of the parameters that do
+    not select the arm. repeats, settings: those that were measured in every arm, repeat and setting; incomplete: of
+    these repeats, those without a value at one of them (of an event that did not come, say), whose number is unknown.
+    partial: further repeats that have a part of the settings, for rules by point only. excluded: settings that the
+    clients limited in most of the first repeats, and for rules by sight in every repeat that measured them; empty where
+    these are all, but for rules by sight. limited, without: numbers of points that are limited by the clients, or have
+    no value. NotTestable, or NotRun, without any such setting, and where no repeat's number is known or bounded.
     """
 
     def __init__(self, rule, metric, rows, parameters, source, profile, known=()):

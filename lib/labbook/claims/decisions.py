@@ -81,7 +81,8 @@ def by_equality(numbers, low, high, unit, symmetric=False, bounds=()) -> Outcome
 
 
 def drift(found: Interval | None) -> str:
-    """For the end of a reason: that repeats seem to drift, so that an interval does not hold their median. May be empty."""
+    """For the end of a reason: that repeats seem to drift, so that an interval does not hold their median.
+    May be empty."""
     if found and found.apart:
         return (f"; the repeats drift, or the first differ by chance: the interval at {found.apart} repeats has "
                 "nothing in common with those before, and is left out")

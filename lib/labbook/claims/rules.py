@@ -310,7 +310,8 @@ def _decide_difference(rule, compared):
     if refuting and not (largest.tendency and largest.tendency["verdict"] == REPLICATED):
         found = replace(found, tendency=None)       # another pair of values differs by more
     if len(tested) < LOOKS[0]:
-        return replace(found, verdict=OPEN, reason=too_few(len(tested), f", after {repeats(choosing)} that chose the values"))
+        return replace(found, verdict=OPEN,
+                       reason=too_few(len(tested), f", after {repeats(choosing)} that chose the values"))
     needed = [look + CHOOSING for look in [largest.repeats_needed] if look] + [found.repeats_needed or math.inf]
     return replace(found, verdict=OPEN, repeats_needed=min(needed) if min(needed) < math.inf else None,
                    reason=f"the interval does not lie {where(margin, math.inf, 'times')}, and the largest "
@@ -323,7 +324,8 @@ def _decide_exponent(rule, compared):
     each, (low, high), unit, bounds = _compare(rule, compared)
     along = rule["along"]
     found = _with_bounds(by_median(each, low, high, unit, bounds=bounds, outlying=OUTLYING_LEANING), bounds)
-    rises, its_bounds = _numbers(compared, lambda repeat: compared.growth(0, repeat, along), compared.repeats, "grows_with")
+    rises, its_bounds = _numbers(compared, lambda repeat: compared.growth(0, repeat, along), compared.repeats,
+                                 "grows_with")
     rise = by_median(rises, 1, math.inf, "times", bounds=its_bounds)
     if rise.verdict == NOT_REPLICATED:
         return replace(found, verdict=NOT_REPLICATED, tendency=None, repeats_needed=None,

@@ -70,7 +70,8 @@ class Verdict:
         lines = [("Paper", f"{claims.paper_words(self.paper)} ({self.source})")]
         lines += [("Here", self.ours)] if self.ours else []
         lines += [("Compared", self.compared), ("Tendency", tendency_words(asdict(self))),
-                  ("Published", published_words(self.published)), ("Why", self.reason), ("Verdict expected", needed_words(asdict(self))),
+                  ("Published", published_words(self.published)), ("Why", self.reason),
+                  ("Verdict expected", needed_words(asdict(self))),
                   ("Checked", self.checked), ("Changed", self.changed),
                   ("Measured on", measured_on(self.conditions))]
         disk = on_disk(self.conditions)
@@ -92,13 +93,14 @@ class Verdicts(list):
     def _repr_html_(self) -> str:
         """A table of what was judged, and below it, folded, one of what no run has measured."""
         missing = [one for one in self if one.verdict == rules.NOT_RUN and not one.published]
-        tables = [_table(f"{name}: {self.section}", "".join(map(_section_row, rows))) if rows else "" for name, rows in (
-            ("Verdicts", [one for one in self if one not in missing]), ("Not run", missing))]
+        tables = [_table(f"{name}: {self.section}", "".join(map(_section_row, rows))) if rows else ""
+                  for name, rows in (("Verdicts", [one for one in self if one not in missing]),
+                                     ("Not run", missing))]
         if not missing:
             return tables[0]
         claims = f"{len(missing)} claim{'s' * (len(missing) != 1)}"
-        return (f'{tables[0]}<details class="labbook-missing"><summary>{claims} here that no run has measured yet</summary>'
-                f"{tables[1]}</details>")
+        return (f'{tables[0]}<details class="labbook-missing">'
+                f"<summary>{claims} here that no run has measured yet</summary>{tables[1]}</details>")
 
 
 class Board(list):
@@ -191,7 +193,8 @@ def _measured(one) -> str:
     if one["measured"] is not None:
         return f"{_number(one['measured'], one['unit'])} {one['unit']}".rstrip()
     # only a growth over none, and a crossing that no value of `along` has, are endless
-    return "no growth to compare with" if one["unit"] == "times" else f"no crossing in the measured range of {one['unit']}"
+    return ("no growth to compare with" if one["unit"] == "times"
+            else f"no crossing in the measured range of {one['unit']}")
 
 
 def _has_interval(one) -> bool:
@@ -229,7 +232,8 @@ def needed_words(one: dict) -> str:
     """After how many repeats an open claim is expected to have a verdict; empty for others, and for a single repeat."""
     if one["verdict"] != rules.OPEN or one["n"] < 2:
         return ""
-    after = f"after {one['repeats_needed']} repeats" if one["repeats_needed"] else f"after no number of repeats up to {LOOKS[-1]}"
+    after = (f"after {one['repeats_needed']} repeats" if one["repeats_needed"]
+             else f"after no number of repeats up to {LOOKS[-1]}")
     return f"{after}, if further ones are like these"
 
 
@@ -238,7 +242,8 @@ def published_words(one: dict | None) -> str:
     if not one:
         return ""
     where = one["conditions"]
-    parts = [one["verdict"], where.get("to", "")[:10], f"{where['cpu']}, {where['cores']} cores" if where else "", disk_words(where)]
+    parts = [one["verdict"], where.get("to", "")[:10],
+             f"{where['cpu']}, {where['cores']} cores" if where else "", disk_words(where)]
     return ", ".join(filter(None, parts)) + (f": {ours(one)}" if ours(one) else "")
 
 

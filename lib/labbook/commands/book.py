@@ -82,7 +82,8 @@ def status(given) -> int:
     rows = status.write()
     labs, clouds = _labs(), _clouds()
     if given.json:
-        print(json.dumps({"studies": rows, "labs": labs, "clouds": clouds, "fleet": status.fleet()}, indent=1, ensure_ascii=False))
+        print(json.dumps({"studies": rows, "labs": labs, "clouds": clouds, "fleet": status.fleet()}, indent=1,
+                         ensure_ascii=False))
         return 0
     print(colour.words(status.table(rows), sys.stdout))
     if fleet := status.fleet():

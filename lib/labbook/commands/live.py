@@ -71,8 +71,8 @@ def link(given) -> int:
               if name in ("rtt_ms", "jitter_ms", "loss", "rate_mbit") and value is not None}
     if "loss" in wanted:
         if not 0 <= wanted["loss"] <= MOST_LOSS:
-            raise InputError("so many packets cannot be lost on a link that is not cut", key=f"--loss {wanted['loss']:g}",
-                             allowed=f"0 to {MOST_LOSS}, in percent each way")
+            raise InputError("so many packets cannot be lost on a link that is not cut",
+                             key=f"--loss {wanted['loss']:g}", allowed=f"0 to {MOST_LOSS}, in percent each way")
         wanted["loss"] /= 100
     with _held_link(given) as one:
         if wanted:
@@ -150,7 +150,8 @@ def fitting(lab, pattern: str) -> list[str]:
 
 def no_host(lab, name: str) -> InputError:
     known = [host for host in lab.hosts if not host.startswith(ROUTERS)]
-    return InputError(f"lab {lab.id} of {lab.study} has no such host{did_you_mean(name, known)}", key=name, allowed=known)
+    return InputError(f"lab {lab.id} of {lab.study} has no such host{did_you_mean(name, known)}", key=name,
+                      allowed=known)
 
 
 def check_link(lab, a: str, b: str) -> None:
@@ -159,7 +160,8 @@ def check_link(lab, a: str, b: str) -> None:
         sites = {site for pair in lab.links for site in pair}
         near = next((did_you_mean(one, sites) for one in (a, b) if one not in sites), "")
         raise InputError(f"lab {lab.id} of {lab.study} has no such link{near}", key=f"{a} {b}",
-                         allowed=[" ".join(pair) for pair in lab.links] or "none: its hosts are in one site, or not linked")
+                         allowed=[" ".join(pair) for pair in lab.links]
+                         or "none: its hosts are in one site, or not linked")
 
 
 def _far_site(record, name: str, host) -> str:

@@ -109,7 +109,8 @@ def _wanted(metas, values: list[str]) -> dict:
     wanted = {}
     for name, text in map(_split, values):
         if name in wanted:
-            raise InputError(f"{name} is given twice", key=f"{name}={text}", allowed="one value of a parameter; without it, all are shown")
+            raise InputError(f"{name} is given twice", key=f"{name}={text}",
+                             allowed="one value of a parameter; without it, all are shown")
         wanted[name] = choosing.from_text(metas, name, text)
     return wanted
 

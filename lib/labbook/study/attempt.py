@@ -44,7 +44,8 @@ class Attempt:
                 self._lab = self.study.lab_up()
                 if new_block:
                     self.check_links()
-            if not new_block and self.point.paired:     # its set-up is an earlier point's, and ran beside the first loop
+            # its set-up is an earlier point's, and ran beside the first loop
+            if not new_block and self.point.paired:
                 self._start["reference_ms"] = self._reference_ms()
             self.study.watcher.begin(self._lab)
         return self._lab

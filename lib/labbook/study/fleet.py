@@ -117,7 +117,8 @@ def _describer(study, experiment):
     """A function of a point: its key, its set-up, and what both take in seconds, as far as that is known."""
     known = costs.of_repeats(study, experiment)
     seconds = dict(zip((json.dumps(point.params) for point in experiment.places()), known["point_s"] or ()))
-    return lambda point: {"key": point.key, "setup": digest([experiment.name, point.block, sorted(point.setup.items())]),
+    return lambda point: {"key": point.key,
+                          "setup": digest([experiment.name, point.block, sorted(point.setup.items())]),
                           "setup_s": known["setup_s"], "point_s": seconds.get(json.dumps(point.params))}
 
 

@@ -63,8 +63,8 @@ def judge(study, claim: dict, read: dict | None = None):
 
 
 def _of_a_set(study, claim: dict):
-    """The Verdict that stands on a claim, of a published set; its reason names the machine if the page shows the claim's
-    experiment of another one first."""
+    """The Verdict that stands on a claim, of a published set; its reason names the machine if the page shows the
+    claim's experiment of another one first."""
     from labbook.claims.verdict import Verdict
     from labbook.study import results
     from labbook.study.publication import published_verdicts

@@ -96,8 +96,8 @@ class Study:
     def complete(self) -> None:
         """Take the lab down and check that every point has a valid record.
 
-        PointsFailed, with points and reasons, when points failed. Stopped when the time limit passed,
-        only a plan was requested, or a round of an ask is over. LabbookError when points were not measured for another reason.
+        PointsFailed, with points and reasons, when points failed. Stopped when the time limit passed, only a plan was
+        requested, or a round of an ask is over. LabbookError when points were not measured for another reason.
         """
         self.close()
         check_grids(self, all_declared=True)

@@ -12,12 +12,12 @@ COMPUTED = ("n", "errors", "mean_ms", "p50_ms", "p95_ms", "p99_ms", "max_ms", "s
 def summarise(rows) -> dict:
     """Metrics of a DataFrame of operations, one a row; all columns are optional.
 
-    n: the number of rows. `ok` gives errors, the number of failed operations. `seconds`, the duration
-    of an operation, gives the mean, percentiles and maximum of successful ones in ms. `started_s`
-    gives seconds, from the first start to the last end, and rate_per_s, the successful operations
-    per second. `service_s`, of calls whose `seconds` count from when they were due, gives
-    service_mean_ms and so on, of the calls alone. Rows with a `step` are parts of operations: their metrics are mean_<step>_ms only.
-    InputError where a row has no value of `ok`: it counts neither as a success nor as an error.
+    n: the number of rows. `ok` gives errors, the number of failed operations. `seconds`, the duration of an operation,
+    gives the mean, percentiles and maximum of successful ones in ms. `started_s` gives seconds, from the first start to
+    the last end, and rate_per_s, the successful operations per second. `service_s`, of calls whose `seconds` count from
+    when they were due, gives service_mean_ms and so on, of the calls alone. Rows with a `step` are parts of operations:
+    their metrics are mean_<step>_ms only. InputError where a row has no value of `ok`: it counts neither as a success
+    nor as an error.
     """
     step = rows["step"].astype(object).fillna("") if "step" in rows else None
     if step is None:

@@ -19,7 +19,8 @@ def _entry(study) -> str:
     title = about["title"] + (f" ({about['translation']})" if about.get("translation") else "")
     fields = {"author": " and ".join(map(_author, about.get("authors") or [])), "title": f"{{{_tex(title)}}}",
               "year": about.get("year"), "howpublished": _tex(about.get("affiliation") or ""),
-              "note": f"Venue: {_tex(about['venue'])}" if about.get("venue") else None, "doi": about.get("doi"), "url": about.get("link")}
+              "note": f"Venue: {_tex(about['venue'])}" if about.get("venue") else None, "doi": about.get("doi"),
+              "url": about.get("link")}
     lines = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items() if value)
     return f"@misc{{{study},\n{lines}}}\n"
 

@@ -29,8 +29,8 @@ def board(found, texts) -> str:
         return "No claims yet.\n"
     every = [one for rows in found.values() for one in rows]
     machines = {machine: _machine_name(one["study"], machine) for one in every for machine in one["machines"]}
-    return raw(f'<div class="labbook-board" data-machines="{escape(json.dumps(machines))}">{FILTERS}<p class="labbook-found" role="status">'
-               f'{counted(every)}</p>{"".join(parts)}</div>\n'
+    return raw(f'<div class="labbook-board" data-machines="{escape(json.dumps(machines))}">{FILTERS}'
+               f'<p class="labbook-found" role="status">{counted(every)}</p>{"".join(parts)}</div>\n'
                '<script src="../_static/js/board.js" defer></script>')
 
 
@@ -54,9 +54,11 @@ def _claim(study, one, link, text) -> str:
     place = f"claim-{one['id']}"
     anchor = f"#{place}" if json.dumps(f'id="{place}"')[1:-1] in text else ""
     kind = kind_of(one["verdict"])
-    star = '<span class="lb-headline" title="headline claim">★<span class="lb-unseen"> headline</span></span> ' * bool(one["headline"])
+    star = ('<span class="lb-headline" title="headline claim">★<span class="lb-unseen"> headline</span></span> '
+            * bool(one["headline"]))
     ours = ' <span class="lb-owner">ours</span>' * (one["owner"] == "ours")
-    lines = [faint(part) for part in (one["compared"] if one.get("n") else "", outcomes.machines_words(one["machines"])) if part]
+    lines = [faint(part) for part in (one["compared"] if one.get("n") else "",
+                                      outcomes.machines_words(one["machines"])) if part]
     lines += [on_disk(one["conditions"])] * bool(one.get("n") and on_disk(one["conditions"]))
     texts = (f'{star}<a href="{link}{anchor}">{escape(one["statement"])}</a>{ours}',
              escape(claims.paper_words(one["paper"])),
@@ -77,7 +79,9 @@ def answer(one) -> str:
         parts.append(faint(f"published: {day}, {where}", link))
     if one["beside"]:
         link = published_verdicts.address(one["study"], one["beside"]["set"])
-        parts.append(faint(f"published: {one['beside']['verdict']} ({outcomes.agreement(one['verdict'], one['beside']['verdict'])})", link))
+        parts.append(faint(
+            f"published: {one['beside']['verdict']} ({outcomes.agreement(one['verdict'], one['beside']['verdict'])})",
+            link))
     return "<br/>".join(part for part in parts if part)
 
 
@@ -148,7 +152,8 @@ def conditions(study: str) -> dict:
     judged = [v for v in claims.verdicts(study) if v["conditions"]]
     if not judged:
         return {}
-    experiments, found = {one["id"]: one.get("experiment") for one in claims.load(study)}, [v["conditions"] for v in judged]
+    experiments, found = ({one["id"]: one.get("experiment") for one in claims.load(study)},
+                          [v["conditions"] for v in judged])
     different = {(experiments.get(v["id"]), v["conditions"]["from"], v["conditions"]["to"]): v["conditions"]
                  for v in judged}.values()
     return max(found, key=lambda c: c["to"]) | {

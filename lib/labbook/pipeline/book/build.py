@@ -38,7 +38,8 @@ def build() -> Path:
 
 @contextlib.contextmanager
 def alone():
-    """A block in which no other labbook builds this checkout's book; waits until one that does has ended, and says so."""
+    """A block in which no other labbook builds this checkout's book; waits until one that does has ended,
+    and says so."""
     paths.build_dir().mkdir(parents=True, exist_ok=True)
     with open_lock(paths.build_dir() / ".book.lock") as lock:
         try:

@@ -53,7 +53,8 @@ def _beside(study, a_name, a, b_name, b) -> str:
         _side(pair.a), _side(pair.b), escape(pair.change),
         escape(pair.move.words() if pair.move else ""))) for pair in rows)
     return (f"{head}<p>A: {escape(a_name)}; B: {escape(b_name)}. {escape(compare.agreement(found))}. "
-            f"{escape(changes)}.</p>{_folded('The claims', heads, body, any(p.change == compare.REVERSED for p in found))}")
+            f"{escape(changes)}.</p>"
+            f"{_folded('The claims', heads, body, any(p.change == compare.REVERSED for p in found))}")
 
 
 def _set(study, machine, each, machine_name) -> str:
@@ -66,7 +67,8 @@ def _set(study, machine, each, machine_name) -> str:
 
 
 def _side(one) -> str:
-    return "<br/>".join(filter(None, (badge(one["verdict"]), faint(ours(one)), faint(disk_words(one.get("conditions"))))))
+    return "<br/>".join(filter(None, (
+        badge(one["verdict"]), faint(ours(one)), faint(disk_words(one.get("conditions"))))))
 
 
 def _folded(summary, heads, body, opened) -> str:

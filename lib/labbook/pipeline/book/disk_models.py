@@ -21,7 +21,8 @@ def _model(model) -> str:
     described = models.described()[model.name]
     rows = "".join(row(HEADS, map(escape, (WORDS[key], figure["value"], figure["source"])))
                    for key, figure in described.items() if key != "is")
-    return (f'<section><h3 id="{model.name}">{model.name}</h3><p>{escape(described["is"][:1].upper() + described["is"][1:])}. '
+    return (f'<section><h3 id="{model.name}">{model.name}</h3>'
+            f'<p>{escape(described["is"][:1].upper() + described["is"][1:])}. '
             f'{escape(_outcome(model))}</p>{table(f"Figures of {model.name}", HEADS, rows)}</section>')
 
 

@@ -90,7 +90,8 @@ def ending(study: str, note: dict, made: dict, points: str = "") -> str:
     parts = ["## Data and command"]
     if made:
         links = [f"{{download}}`{name} </{FOLDER}/{study}/{name}>`" for name in made]
-        parts.append("Summaries with a row for each measured point, and this page as an executed notebook, for JupyterLab, an editor or GitHub:\n\n"
+        parts.append("Summaries with a row for each measured point, and this page as an executed notebook, "
+                     "for JupyterLab, an editor or GitHub:\n\n"
                      + "\n".join(f"- {link}" for link in links))
     parts.append(points)
     parts.append(f"```bash\n{command(study, note)}\n```")

@@ -63,8 +63,8 @@ def _words(found) -> str:
     useful = max((n for n, each in found.items() if each.used(n) >= LIMIT), default=min(found))
     return (f"Two things end the gain. What each machine measures for itself, mostly the ceilings of clients, is "
             f"{most.own_s / most.busy_s:.0%} of what {size} machines measure. And the longest repeat takes "
-            f"{_hours(most.longest_s)}, since a repeat is on one machine. Beyond {useful} machine{'s' * (useful > 1)}, they wait for "
-            "more than a fifth of their time. More repeats keep more machines at work.\n")
+            f"{_hours(most.longest_s)}, since a repeat is on one machine. Beyond {useful} machine{'s' * (useful > 1)}, "
+            "they wait for more than a fifth of their time. More repeats keep more machines at work.\n")
 
 
 def _hours(seconds: float) -> str:

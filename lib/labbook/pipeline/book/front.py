@@ -21,7 +21,8 @@ def summary(found) -> str:
              for rows, whose in ((owned["paper"], "of the papers"), (owned["ours"], "of ours")) if rows]
     return raw(f'<div class="labbook-summary">{"".join(lines)}{_expected(every)}'
                f'<p><a href="board.html">The board of all {len(every)} claims</a>, with filters. '
-               f'<a href="what_held.html">What held after fifteen years</a>. <a href="compare.html">Runs and machines compared</a>.</p></div>') if every else "No claims yet.\n"
+               '<a href="what_held.html">What held after fifteen years</a>. '
+               '<a href="compare.html">Runs and machines compared</a>.</p></div>') if every else "No claims yet.\n"
 
 
 def _expected(every) -> str:
@@ -63,7 +64,8 @@ def _where(study) -> str:
     last, sets = conditions(study), "; ".join(outcomes.set_words(study))
     if last and pages.note(study).get("published"):
         return f"Published results, measured until {last['to'][:10]}: {sets}"
-    parts = [f"{last['profile'].capitalize()} run here, {last['to'][:10]}, {last['cpu']}, {last['cores']} cores"] if last else []
+    parts = [f"{last['profile'].capitalize()} run here, {last['to'][:10]}, {last['cpu']}, "
+             f"{last['cores']} cores"] if last else []
     return ". ".join(parts + [f"Published: {sets}"] * bool(sets))
 
 

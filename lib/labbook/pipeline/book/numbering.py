@@ -15,7 +15,8 @@ from labbook.pipeline.sources import notebooks
 
 _FIGURE = re.compile(r'<figure class="labbook-figure">.*?</figure>', re.DOTALL)
 _LINK = re.compile(r"\[(?P<text>[^\]]*)\]\(#(?P<name>[\w-]+)\)")
-_TABLE = re.compile(r'(?:<summary>Table of (?P<rows>\d+) rows: [^<]*</summary>)?<div class="labbook-scroll"[^>]*aria-label="(?P<label>[^"]*)">'
+_TABLE = re.compile(r'(?:<summary>Table of (?P<rows>\d+) rows: [^<]*</summary>)?'
+                    r'<div class="labbook-scroll"[^>]*aria-label="(?P<label>[^"]*)">'
                     r'<table class="labbook-table(?: numbers)?">(?P<caption><caption>)?')
 
 
@@ -59,7 +60,8 @@ class Numbers:
         number = next(self._figures)
         self._made = self._made or (f"figure-{number}", f"Figure {number}")
         link = f'<a class="lb-number" href="#figure-{number}">Figure {number}</a>'
-        text = text.replace('<figure class="labbook-figure">', f'<figure class="labbook-figure" id="figure-{number}">', 1)
+        text = text.replace('<figure class="labbook-figure">',
+                            f'<figure class="labbook-figure" id="figure-{number}">', 1)
         if "<figcaption>" in text:
             return text.replace("<figcaption>", f"<figcaption>{link}: ", 1)
         return text.replace("</figure>", f"<figcaption>{link}</figcaption></figure>")

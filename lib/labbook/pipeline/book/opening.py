@@ -66,7 +66,8 @@ def headlines(study: str, rows, board: str = "../book/board.html", compared: boo
 
 
 def _value(one, compared) -> str:
-    parts = (faint(brief(one)), faint(one.get("compared") if compared else ""), on_disk(one.get("conditions"))) if brief(one) else ()
+    parts = (faint(brief(one)), faint(one.get("compared") if compared else ""),
+             on_disk(one.get("conditions"))) if brief(one) else ()
     return "".join(f"<br/>{part}" for part in parts if part)
 
 

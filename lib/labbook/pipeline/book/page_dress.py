@@ -15,8 +15,9 @@ _OWN_FOLDING = ("hide-", "remove-", "show-")
 _VISIBLE_LINES = 15     # longer code is folded
 _LINES_OF_A_CALL = 3    # code so short only calls for the output below it, and is left out
 # Sections that a reader of the results can do without: how it was measured, and on what. fold.js folds what is marked.
-_ABOUT_THE_METHOD = re.compile(r"^## (The experiments|(Its|The paper's) set-up and ours|Method|In two real sites|On clouds of your own|"
-                               r"Conditions|Data|Data and command|Appendix: .*)$", re.MULTILINE)
+_ABOUT_THE_METHOD = re.compile(r"^## (The experiments|(Its|The paper's) set-up and ours|Method|In two real sites|"
+                               r"On clouds of your own|Conditions|Data|Data and command|Appendix: .*)$",
+                               re.MULTILINE)
 FOLDED = '```{raw} html\n<div class="lb-fold" hidden></div>\n```'
 _HEADING = re.compile(r"^#\s+.+$", re.MULTILINE)
 _FIRST_PARAGRAPH = re.compile(r"^#\s+.+\n+(?:[^\n#].*\n?)+", re.MULTILINE)

@@ -93,11 +93,13 @@ class _Part:
 
 def _print(browser: str, page: Path, target: Path) -> None:
     log = paths.build_dir() / "logs" / "pdf.log"
-    with tempfile.TemporaryDirectory(prefix="labbook-pdf-", ignore_cleanup_errors=True) as profile, open(log, "w") as file:
+    with (tempfile.TemporaryDirectory(prefix="labbook-pdf-", ignore_cleanup_errors=True) as profile,
+          open(log, "w") as file):
         out = Path(profile) / "book.pdf"
         command = [browser, *FLAGS, f"--user-data-dir={profile}", f"--print-to-pdf={out}", page.as_uri()]
         try:
-            done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, timeout=SECONDS)
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
+                                  timeout=SECONDS)
         except subprocess.TimeoutExpired as error:
             raise LabbookError(f"Chromium did not print the book within {SECONDS} s (log: {log})") from error
         if done.returncode or not out.is_file():

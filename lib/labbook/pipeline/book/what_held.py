@@ -86,7 +86,8 @@ def _did_not_hold(found) -> str:
         failed = [one for one in rows if one["owner"] == "paper" and one["verdict"] == outcomes.DECIDED[1]]
         if failed:
             items = "".join(f"<li>{_linked(study, one)} {escape(brief(one))}</li>" for one in failed)
-            lists.append(f"<details><summary>{escape(title(study))}: {counted(failed)}</summary><ul>{items}</ul></details>")
+            lists.append(f"<details><summary>{escape(title(study))}: {counted(failed)}</summary>"
+                         f"<ul>{items}</ul></details>")
     return "".join(lists) or "<p>All decided claims of the papers held.</p>"
 
 
@@ -96,7 +97,8 @@ def _machines(found) -> str:
         return "<p>No claim is measured on two kinds of machine yet.</p>"
     unlike = [pair for pair in pairs if pair.change == compare.REVERSED]
     items = "".join(f"<li>{_linked(pair.study, {'id': pair.id, 'statement': pair.statement})} "
-                    f"{badge(pair.a['verdict'])} {escape(brief(pair.a))}; {badge(pair.b['verdict'])} {escape(brief(pair.b))}</li>"
+                    f"{badge(pair.a['verdict'])} {escape(brief(pair.a))}; "
+                    f"{badge(pair.b['verdict'])} {escape(brief(pair.b))}</li>"
                     for pair in unlike)
     details = f"<p>Decided differently:</p><ul>{items}</ul>" if unlike else "<p>None was decided differently.</p>"
     return (f"<p>Published sets of different kinds of machine: {escape(compare.agreement(pairs))}. "

@@ -203,7 +203,8 @@ class Bar:
         parts = [f"{self.study}  {'█' * full}{'░' * (cells - full)}".rstrip()]
         if board:
             parts.append(f"{board['decided']}/{board['asked']} claims decided")
-        parts += [f"{story.done}/{story.total} points" + f" of {', '.join(board.get('now', ()))}" * bool(board), elapsed]
+        parts += [f"{story.done}/{story.total} points" + f" of {', '.join(board.get('now', ()))}" * bool(board),
+                  elapsed]
         if left is not None:
             parts.append(f"about {duration(left)} left")
         if story.failed:

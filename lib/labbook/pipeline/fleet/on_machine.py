@@ -109,9 +109,10 @@ def _spawn(job, folder):
 
 
 def poll(id: str, have: dict) -> dict:
-    """How a job is going, with what it has measured since: {state (running, ended, killed, unknown), outcome (of
-    the notebook, see pages), error (None: it ended well), point, done, total, left_s,
-    note, records: [{experiment, key, at (its identity), files: {name: bytes}}], failures: [{experiment, key, failure, trace}], more: whether there are more records}.
+    """How a job is going, with what it has measured since: {state (running, ended, killed, unknown), outcome (of the
+    notebook, see pages), error (None: it ended well), point, done, total, left_s, note, records: [{experiment, key, at
+    (its identity), files: {name: bytes}}], failures: [{experiment, key, failure, trace}], more: whether there are more
+    records}.
 
     have: {key: identity} of the records that are home. A record that was there before the job may be of earlier code,
     to be measured again: it comes once the job has ended well without that.

@@ -1,4 +1,5 @@
-"""`labbook run --fleet FILE --dry-run`: what a fleet has to measure, and how long it takes, without a word to a machine.
+"""`labbook run --fleet FILE --dry-run`: what a fleet has to measure, and how long it takes,
+without a word to a machine.
 
 Each notebook is executed once without measuring. The jobs then go through the scheduler of a real run, whose
 machines are as fast as this one; time is added up instead of waited for.
@@ -84,8 +85,8 @@ def lines(fleet: Fleet, found: dict):
 def _of_study_in_words(jobs, own) -> str:
     alone = sum(job.seconds("") for job in jobs) + seconds(own)
     itself = f", and each machine {_count(len(own), 'point')} for itself first" if own else ""
-    return (f"{_count(sum(len(job.points) for job in jobs), 'point')} in {_count(len(jobs), 'job')}, {duration(alone)} of "
-            f"one machine{itself}")
+    return (f"{_count(sum(len(job.points) for job in jobs), 'point')} in {_count(len(jobs), 'job')}, "
+            f"{duration(alone)} of one machine{itself}")
 
 
 def _count(number: int, what: str) -> str:

@@ -190,7 +190,8 @@ class _Run:
         came = self.measure(study, chosen, given, story, options.until)
         if interrupts.count or self._broken:
             points = story.points()
-            return Outcome(pages.INTERRUPTED), story, points | {"done": points["done"] + came, "measured": came}, None, {}
+            return (Outcome(pages.INTERRUPTED), story, points | {"done": points["done"] + came, "measured": came},
+                    None, {})
         driver = Driver(study, chosen, partial, given)
         with EXECUTIONS:
             outcome = driver.run(interrupts, bar.show)

@@ -4,8 +4,8 @@ design.
 Repeats are independent, each with a start of its own, so those of several days make one longer series. They are
 numbered on from the published ones, in the order in which they were measured, since claims are judged after fixed
 numbers of repeats. A repeat of which a part is published keeps its number. Settings that are not published stay out,
-unless they differ from a published one in parameters that are named alone. Their repeats are behind those of the others,
-with which they share no start: claims about both do not count them.
+unless they differ from a published one in parameters that are named alone. Their repeats are behind those of the
+others, with which they share no start: claims about both do not count them.
 """
 
 import json
@@ -31,7 +31,8 @@ def joined(study, machine: str, tables: dict, report=lambda line: None, further=
     if published.changed(study, machine):
         raise InputError("what is published was measured by other code than today's", key="--add",
                          file=published.folder(study.name, machine), allowed=(
-                             "publish without --add, or with --carry-over first, if the change does not change what is measured"))
+                             "publish without --add, or with --carry-over first, "
+                             "if the change does not change what is measured"))
     there = published.read_run(study.name, machine)["experiments"]
     found, differing = {}, {}
     outdated = keeping.outdated(study, machine)
@@ -62,7 +63,8 @@ def _joined(study, machine, name, table, report, further) -> tuple[dict, list]:
     new = _of_settings(name, new, earlier, names, further, report)
     if new and any(row["stale"] for row in earlier):
         raise InputError("what is published was measured before a change of code or versions", key=f"--add: {name}",
-                         file=published.file(study.name, machine, name), allowed=f"--replace {name} in the place of --add")
+                         file=published.file(study.name, machine, name),
+                         allowed=f"--replace {name} in the place of --add")
     numbers, last = _numbers(new, table["rows"], earlier, names), max(row["repeat"] for row in earlier)
     if behind := [number for number in numbers.values() if number > last]:
         report(f"{name}: repeats 1 to {last} as published, {last + 1} to {max(behind)} added")

@@ -70,7 +70,8 @@ def _paper(study, about) -> dict:
 
 
 def _authors(about) -> list[dict]:
-    return [{"@id": f"#author-{place}", "@type": "Person", "name": one.get("romanised") or one["name"], "alternateName": one["name"]}
+    return [{"@id": f"#author-{place}", "@type": "Person", "name": one.get("romanised") or one["name"],
+             "alternateName": one["name"]}
             for place, one in enumerate(about.get("authors") or [], 1)]
 
 
@@ -153,7 +154,8 @@ def _last_day(study) -> str:
 
 
 def _machine(study, machine) -> str:
-    return f"{machine_kind.words(published.read_run(study, machine)['machine'])} ({published.points(study, machine)} points)"
+    return (f"{machine_kind.words(published.read_run(study, machine)['machine'])} "
+            f"({published.points(study, machine)} points)")
 
 
 def _zip(file, texts: dict[str, bytes], files: dict[str, Path]) -> None:

@@ -70,7 +70,8 @@ def load(name: str, studies) -> dict[str, dict[str, dict]]:
     data/published; of several files of a study the one in which most claims are measured.
     """
     if name == "quick":
-        return {study: _by_id(one for one in claims.verdicts(study) if one.get("run") != "published") for study in studies}
+        return {study: _by_id(one for one in claims.verdicts(study) if one.get("run") != "published")
+                for study in studies}
     if name == "published" or name.startswith("published:"):
         return _published(name.partition(":")[2], studies)
     return {study: found for study, found in _of_path(Path(name)).items() if study in studies}
@@ -170,7 +171,8 @@ def agreement(found: list[Pair]) -> str:
     both = [pair for pair in found if pair.change in (AGREE, REVERSED)]
     agree = sum(pair.change == AGREE for pair in both)
     share = f" ({agree / len(both):.0%})".replace("%", " %") if both else ""
-    return f"{len(found)} claim{'s' * (len(found) != 1)} measured in both; {len(both)} decided in both, {agree} of them alike{share}"
+    return (f"{len(found)} claim{'s' * (len(found) != 1)} measured in both; "
+            f"{len(both)} decided in both, {agree} of them alike{share}")
 
 
 def as_data(found: list[Pair]) -> list[dict]:

@@ -19,8 +19,8 @@ NOT_JUDGED = "not judged yet"
 def of_study(study: str) -> list[dict]:
     """A dict for each claim, in the order of claims.yml: the fields of its verdict as shown, those of a published one
     as they were published, and its `rule`, `compared` (what is over what), `from_set` (the machine whose published
-    verdict stands here, or None), `beside` (of a claim that the last run here measured: the published verdict with
-    its `set`, or None), `machines` ({machine: verdict's word}, those on which it was measured), `chosen_of` (of a published
+    verdict stands here, or None), `beside` (of a claim that the last run here measured: the published verdict with its
+    `set`, or None), `machines` ({machine: verdict's word}, those on which it was measured), `chosen_of` (of a published
     verdict those of all sets that measured the claim)."""
     sets = published_verdicts.by_machine(study)
     stands = published_verdicts.stands(sets)
@@ -47,7 +47,8 @@ def of_study(study: str) -> list[dict]:
 def expected_wrong(rows) -> float:
     """How many of these verdicts are expected to be wrong, at most (see rules.expected_wrong). One that was chosen of
     several published sets could be wrong by each of them."""
-    return rules.expected_wrong([each | {"rule": one["rule"]} for one in rows for each in one.get("chosen_of") or [one]])
+    return rules.expected_wrong([each | {"rule": one["rule"]} for one in rows
+                                 for each in one.get("chosen_of") or [one]])
 
 
 def agreement(own: str, published: str) -> str:
@@ -107,7 +108,8 @@ def set_words(study: str) -> list[str]:
 
 def summary(rows) -> str:
     """For a terminal: how many claims of each study have which verdict, and the headline claims."""
-    by_study = {study: [one for one in rows if one["study"] == study] for study in dict.fromkeys(one["study"] for one in rows)}
+    by_study = {study: [one for one in rows if one["study"] == study]
+                for study in dict.fromkeys(one["study"] for one in rows)}
     verdicts = list(counts(rows))
     lines = [("claims", *verdicts, "all")]
     for name, mine in [*by_study.items()] + [("all", rows)] * (len(by_study) > 1):

@@ -92,7 +92,8 @@ def export(study, profile: str = "full", values: dict | None = None, replace=(),
                              allowed=list(tables))
     kinds, main, of_kinds = _by_machine(tables)
     if add:
-        of_kinds = {machine: adding.joined(study, machine, of_kind, report, further) for machine, of_kind in of_kinds.items()}
+        of_kinds = {machine: adding.joined(study, machine, of_kind, report, further)
+                    for machine, of_kind in of_kinds.items()}
     files = []
     for machine, of_kind in of_kinds.items():
         rows = {name: table["rows"] for name, table in of_kind.items()}
@@ -211,7 +212,8 @@ def _rows(study, records, keys: list[str], profile: str) -> dict:
     lost = sum(meta is None for meta in metas.values())
     if lost:
         raise InputError(f"{lost} of its {len(keys)} points are not recorded any more",
-                         key=f"{study.name}: {records.folder.name}", allowed="after the same run again, which measures them")
+                         key=f"{study.name}: {records.folder.name}",
+                         allowed="after the same run again, which measures them")
     if study.run.fleet:
         metas = fleet.of_most(study, records.folder.name, metas)
     names = list(dict.fromkeys(name for meta in metas.values() for name in parameter_names(meta)))

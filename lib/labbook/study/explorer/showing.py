@@ -14,7 +14,8 @@ def show(records, meta: dict):
     """What is shown of a point; InputError where it has no series of hosts."""
     if NAME not in meta.get("series", {}):
         raise InputError("nothing was sampled while this point was measured", key=meta["label"],
-                         allowed="a point that was measured since records have series of hosts: `labbook run ... --remeasure`")
+                         allowed="a point that was measured since records have series of hosts: "
+                         "`labbook run ... --remeasure`")
     return draw(meta, records.series(meta["key"], NAME), records.rows(meta["key"]))
 
 
@@ -35,7 +36,8 @@ def by_prefix(folders: dict, prefix: str) -> tuple:
     found = [(records, key) for records in folders.values() for key in records.keys() if key.startswith(prefix)]
     if len(found) != 1:
         raise InputError(f"{len(found)} recorded points begin so" if found else "no recorded point begins so",
-                         key=prefix, allowed=sorted(key for _, key in found)[:10] or "an id of the column `point`, or an "
-                         f"experiment and its parameters: {', '.join(folders)}")
+                         key=prefix, allowed=sorted(key for _, key in found)[:10]
+                         or "an id of the column `point`, or an experiment and its parameters: "
+                         f"{', '.join(folders)}")
     records, key = found[0]
     return records, records.meta(key)

@@ -41,8 +41,8 @@ def by_machine(study: str) -> dict[str, dict[str, dict]]:
 
 
 def stands(sets: dict) -> dict[str, dict]:
-    """{claim's id: the published verdict that stands where a run measured nothing}, each with `set`, its machine:
-    of the sets (see by_machine) that decided the claim, or else measured it, or else found it not testable, the first."""
+    """{claim's id: the published verdict that stands where a run measured nothing}, each with `set`, its machine: of
+    the sets (see by_machine) that decided the claim, or else measured it, or else found it not testable, the first."""
     found = {}
     for machine, each in sets.items():
         for name, one in each.items():

@@ -42,10 +42,6 @@ class Definition:
     packages: set[str] = field(default_factory=set)
     acts: bool = False
 
-    @property
-    def digests(self) -> list[str]:
-        return [digest for digest, _ in self.parts]
-
 
 @dataclass
 class Module:
