@@ -6,7 +6,9 @@ import os
 import subprocess
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from listeners import check_listeners
@@ -14,9 +16,11 @@ from small_labs import new_id
 
 from labbook.errors import LabError, SystemFailure
 from labbook.lab import Environment, Lab, LabDescription, kernel
+from labbook.lab.cache.push import push
 from labbook.systems.cloud.model import Flavor
-from labbook.systems.openstack import config, services
+from labbook.systems.openstack import config, guest, services
 from labbook.systems.openstack.config import HERE
+from labbook.systems.openstack.guest_packages import packages
 from labbook.systems.openstack.lab_cloud import OpenStack
 from labbook.systems.openstack.releases import PORTS, RELEASES
 from labbook.workloads.clouds import functions
@@ -94,6 +98,27 @@ def test_content_of_a_new_cloud(platform):
     assert facts["compute_machines"] == 1 and facts["volume_way"] == "NBD over TCP from host store"
     versions = platform.facts()["versions"]
     assert set(versions) == {"keystone", "glance", "openstack-placement", "nova", "neutron", "cinder"}
+
+
+def test_guests_boot_from_a_kernel_of_ones_own_and_one_that_does_not_boot_is_refused(platform, tmp_path, monkeypatch):
+    """With emulation in the place of KVM, which few machines offer that are guests themselves."""
+    debs, own = packages(), tmp_path / "kernel"
+    subprocess.run(["dpkg-deb", "-x", debs / "kernel.deb", own], check=True)
+    next((own / "boot").glob("vmlinuz-*")).rename(own / "vmlinuz")
+    (own / "lib/modules").rename(own / "modules")
+    monkeypatch.setattr(guest, "packages", lambda: debs)
+    monkeypatch.setattr(guest, "KVM", ("/dev/null", "tcg", "max"))
+    monkeypatch.setattr(guest, "boots", partial(guest.boots, seconds=120))
+    monkeypatch.setenv("LABBOOK_CACHE", str(tmp_path / "cache"))
+    made = guest.make(platform.host, (0.5,), kernel=str(own))
+    assert made.name != platform.guest.name
+    there, broken = push(platform.host, made.folder), platform.host.root / "broken"
+    assert guest.accelerated(platform.host, made, there, str(own))
+    platform.host.run(f"mkdir {broken} && ln -s {there}/ramdisk {there}/guest-0.5gb.raw {broken} && "
+                      f"echo none > {broken}/vmlinuz")
+    with pytest.raises(LabError, match="programs.kernel, does not reach its first process"):
+        guest.accelerated(platform.host, SimpleNamespace(name="broken"), broken, str(own))
+    platform.host.run(f"rm -r {broken}")
 
 
 def test_secrets_are_in_no_command_line(platform):

@@ -9,7 +9,7 @@ from labbook.errors import InputError
 from labbook.lab.environment import clouds, inventory
 from labbook.lab.environment.clouds import OwnCloud
 from labbook.lab.environment.inventory import Jump, RealHost
-from labbook.lab.environment.schema import PROGRAMS
+from labbook.lab.environment.schema import LOCAL_PROGRAMS
 
 # Reserved for benchmarks (RFC 2544); ordinary networks do not use it.
 BENCHMARK_RANGE = "198.18.0.0/15"
@@ -23,7 +23,7 @@ NAMESPACES = {
         "range": {"type": "string", "description": "an IPv4 network such as 198.18.0.0/15"},
         "state": {"type": "string", "pattern": "^/", "description": "an absolute path"},
         "clouds": clouds.SCHEMA,
-        "programs": PROGRAMS,
+        "programs": LOCAL_PROGRAMS,
     },
 }
 
@@ -34,7 +34,8 @@ class Environment:
 
     Provider `namespaces`: labs take their addresses from the block `range`; hosts' folders lie in
     `state`. Provider `ssh`: `hosts` and the `jumps` on the way to them. `clouds` replace what a study
-    would bring up in its lab; `programs` (name: folder) replace our own benchmarks.
+    would bring up in its lab; `programs` (name: folder) replace our own benchmarks,
+    and the kernel of the servers of a lab's own cloud.
     """
 
     name: str

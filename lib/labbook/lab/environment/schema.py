@@ -43,13 +43,16 @@ _PLACE = {
 # A value at the top of the file is the default of all hosts.
 DEFAULTS = {**{k: v for k, v in _LOGIN.items() if k != "address"}, **_PLACE}
 
-# Benchmarks that a user has built: each by its folder, the same on all machines that run it.
+# What a user has built: each by its folder, benchmarks by the same on all machines that run them.
 PROGRAM_PATH = {"type": "string", "pattern": "^/", "description": "an absolute path"}
 PROGRAMS = {"type": "object", "additionalProperties": False,
           "properties": {
               "unixbench": {**PROGRAM_PATH, "description": "the folder with UnixBench's Run, an absolute path"},
               "npb": {**PROGRAM_PATH, "description": "the folder with NPB's MPI programs (bin), an absolute "
                                              "path"}}}
+# On this machine a lab's own cloud takes a kernel, too: systems/openstack/own_kernel.py.
+LOCAL_PROGRAMS = {**PROGRAMS, "properties": {**PROGRAMS["properties"], "kernel": {
+    **PROGRAM_PATH, "description": "the folder with a kernel that boots under this machine's KVM, an absolute path"}}}
 
 HOST = {
     "type": "object", "additionalProperties": False, "required": ["address", "roles"],

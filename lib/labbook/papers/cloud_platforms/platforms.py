@@ -104,7 +104,7 @@ class Platforms:
         else:
             its = [lab.host(name) for name in hosts]
             _, settings = self._description.system(point.release)
-            cloud = OpenStack(its, **settings, cache_mode=point.cache_mode).up().cloud
+            cloud = OpenStack(its, lab.programs.get("kernel"), **settings, cache_mode=point.cache_mode).up().cloud
             via = next(host for host in its if host.role == HOSTED)
         path, public = ssh_key(via)
         testbed = Testbed(cloud, cloud.image("guest"), None, cloud.make_key(public),

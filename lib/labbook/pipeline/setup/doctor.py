@@ -14,7 +14,7 @@ from labbook.errors import LabError
 from labbook.lab.finding import Finding
 from labbook.lab.quantities import size_text
 from labbook.pipeline.setup import install
-from labbook.pipeline.setup.requirements import EVERY_LAB, requirements
+from labbook.pipeline.setup.requirements import EVERY_LAB, all_studies, description, requirements
 
 QUICK = "quick"     # the profile
 
@@ -124,7 +124,7 @@ def examine(studies=(), environment=paths.LOCAL, profile=QUICK, chosen=None) -> 
     privilege = _privilege()
     return [privilege, *_packages(needed, only_in_full(studies, needed)), *_artifacts(needed),
             *(_features(needed) if privilege.ok else ()), *_room(needed, place, environment),
-            *_clouds(studies, place)]
+            *_kernel(studies, place), *_clouds(studies, place)]
 
 
 def _driver(studies):
@@ -140,7 +140,6 @@ def _driver(studies):
 
 def _hosts(studies, environment, profile, chosen):
     from labbook.pipeline.setup import own_hosts
-    from labbook.pipeline.setup.requirements import all_studies
     from labbook.pipeline.sources import parameters
 
     studies = studies or all_studies()
@@ -159,6 +158,18 @@ def _clouds(studies, environment):
         yield Finding(getattr(wrong, "key", "") or own.key(), f"cloud {own.name}", wrong is None,
                       "the study's servers run on it", reason or "accepts the credentials",
                       own_clouds.remedy(wrong), whom)
+
+
+def _kernel(studies, environment):
+    """What a kernel of the user's own lacks, where the environment names one, for studies whose servers boot from it."""
+    from labbook.systems.openstack import own_kernel
+
+    folder = environment.programs.get("kernel")
+    whom = tuple(study for study in studies or all_studies()
+                 if any(system["name"] == "openstack" for system in description(study).systems))
+    for name, why_not, remedy in own_kernel.lacking(folder) if folder and whom else ():
+        yield Finding(own_kernel.KEY, name, not why_not, "servers of the lab's cloud run on the machine's processors",
+                      why_not or "there", remedy if why_not else "", whom)
 
 
 def _privilege() -> Finding:

@@ -21,6 +21,7 @@ from labbook.lab.cache.build import build_once
 from labbook.lab.cache.push import push
 from labbook.lab.ssh.transfer import say
 from labbook.systems.base import Needs
+from labbook.systems.openstack import own_kernel
 from labbook.systems.openstack.guest_packages import packages
 
 NEEDS = Needs(packages=("e2fsprogs", "openssh-client", "dpkg"), commands=("mkfs.ext4", "ssh-keygen", "dpkg-deb"))
@@ -38,6 +39,7 @@ TRY, TRY_SECONDS = "openstack-try", 20        # a guest reaches its first proces
 MARK = "labbook: booting"   # printed first by guest_files/init.sh
 MACHINE = "uname -rv; grep -m 1 'model name' /proc/cpuinfo; qemu-system-x86_64 --version | head -n 1"
 RESULT = "result.json"
+KVM = (own_kernel.DEVICE, "kvm", "host")    # a device, and QEMU's accelerator and processor
 
 
 @dataclass(frozen=True)
@@ -63,20 +65,22 @@ class Guest:
         return self.folder.name
 
 
-def make(host, sizes_gb=SIZES_GB) -> Guest:
-    """The guest, made on `host` if it is not cached; LabError if it cannot be made."""
+def make(host, sizes_gb=SIZES_GB, kernel: str | None = None) -> Guest:
+    """The guest, made on `host` if it is not cached; LabError if it cannot be made. kernel: the folder of one of the
+    user's own; see own_kernel."""
     debs = packages()
     recipe = [(FILES / name).read_bytes() for name in ("ramdisk.sh", "init.sh", "build.sh")]
-    ingredients = repr((RECIPE, debs.name, recipe, tuple(sizes_gb)))
+    own = (own_kernel.digest(kernel),) if kernel else ()
+    ingredients = repr((RECIPE, debs.name, recipe, tuple(sizes_gb), *own))
     digest = hashlib.sha256(ingredients.encode()).hexdigest()[:8]
-    guest = Guest(build_once(f"guest-{digest}", lambda folder: _fill(folder, host, debs, sizes_gb)))
+    guest = Guest(build_once(f"guest-{digest}", lambda folder: _fill(folder, host, debs, sizes_gb, kernel)))
     for gb in sizes_gb:
         if guest.image(gb).stat().st_mode & 0o077:      # one of an earlier version
             guest.image(gb).chmod(IMAGE_MODE)
     return guest
 
 
-def _fill(folder: Path, host, debs: Path, sizes_gb):
+def _fill(folder: Path, host, debs: Path, sizes_gb, kernel):
     say("making the image that the lab's servers boot from, once")
     work = host.root / "guest-build"
     packages_there = push(host, debs)
@@ -92,19 +96,26 @@ def _fill(folder: Path, host, debs: Path, sizes_gb):
         busybox = host.get(work / "busybox")
     finally:
         host.run(f"rm -rf {work}")
-    _boot_files(folder, debs / "kernel.deb", busybox)
+    if kernel:
+        _boot_files(folder, *own_kernel.files(kernel), busybox, (*RAMDISK_MODULES, *own_kernel.MORE_MODULES))
+    else:
+        _boot_files_of_package(folder, debs / "kernel.deb", busybox)
     _images(folder, sizes_gb)
     say(f"made; its files have {used.splitlines()[-1]} MB")
 
 
-def _boot_files(folder, package, busybox):
-    """Write kernel and ramdisk."""
+def _boot_files_of_package(folder, package, busybox):
     unpacked = folder / "kernel"
     _run(["dpkg-deb", "-x", str(package), str(unpacked)])
-    shutil.copy(next((unpacked / "boot").glob("vmlinuz-*")), folder / "vmlinuz")
-    init = (FILES / "ramdisk.sh").read_bytes()
-    (folder / "ramdisk").write_bytes(make_ramdisk(init, busybox, unpacked / "lib" / "modules"))
+    _boot_files(folder, next((unpacked / "boot").glob("vmlinuz-*")), unpacked / "lib" / "modules", busybox)
     shutil.rmtree(unpacked)
+
+
+def _boot_files(folder, kernel, modules, busybox, wanted=RAMDISK_MODULES):
+    """Write kernel and ramdisk, with those of the `wanted` modules that are not built into the kernel."""
+    shutil.copyfile(kernel, folder / "vmlinuz")
+    init = (FILES / "ramdisk.sh").read_bytes()
+    (folder / "ramdisk").write_bytes(make_ramdisk(init, busybox, modules, wanted))
 
 
 def _images(folder, sizes_gb):
@@ -136,10 +147,10 @@ def _run(command):
         raise LabError(f"cannot make the guest's image: {done.stderr.strip()[-1000:]}")
 
 
-def make_ramdisk(init: bytes, busybox: bytes, modules: Path) -> bytes:
-    """The compressed archive of the ramdisk. `modules`: folder of a kernel package's modules."""
+def make_ramdisk(init: bytes, busybox: bytes, modules: Path, wanted=RAMDISK_MODULES) -> bytes:
+    """The compressed archive of the ramdisk. `modules`: folder of a kernel's modules, of which it has the `wanted`."""
     found = {_module_name(file): file for file in sorted(modules.rglob("*.ko"))}
-    order = in_order(RAMDISK_MODULES, {name: depends(file.read_bytes()) for name, file in found.items()})
+    order = in_order(wanted, {name: depends(file.read_bytes()) for name, file in found.items()})
     entries = [(folder, 0o40755, b"") for folder in RAMDISK_FOLDERS]
     entries += [("init", 0o100755, init), ("bin/busybox", 0o100755, busybox),
                 ("modules/order", 0o100644, " ".join(order).encode())]
@@ -183,18 +194,25 @@ def _module_name(file: Path) -> str:
     return file.stem.replace("-", "_")
 
 
-def accelerated(host, guest, folder) -> bool:
+def accelerated(host, guest, folder, kernel: str | None = None) -> bool:
     """Whether guests can run on the machine's processors (KVM), found by booting one.
 
-    folder: the guest's on the host. Tried once for each kernel, processor, QEMU and guest.
+    folder: the guest's on the host. Tried once for each kernel, processor, QEMU and guest. With a `kernel` of the
+    user's own, LabError where they cannot.
     """
-    if host.run("test -w /dev/kvm", check=False).exit_code:
+    device, accelerator, processor = KVM
+    if host.run(f"test -w {device}", check=False).exit_code:
+        if kernel:
+            raise own_kernel.refused(kernel, f"needs {device}, which {host.name} may not write")
         return False
     tried = repr((guest.name, host.run(MACHINE).stdout))
     digest = hashlib.sha256(tried.encode()).hexdigest()[:10]
 
     def fill(draft):
-        (draft / RESULT).write_text(json.dumps({"boots": boots(host, folder, "kvm", "host")}))
+        booted = boots(host, folder, accelerator, processor)
+        if kernel and not booted:
+            raise own_kernel.refused(kernel, f"does not reach its first process under {device} in {TRY_SECONDS} s")
+        (draft / RESULT).write_text(json.dumps({"boots": booted}))
 
     return json.loads((build_once(f"kvm-{digest}", fill) / RESULT).read_text())["boots"]
 

@@ -64,7 +64,9 @@ class OpenStack(Described):
                   commands=("ss", "ps", *guest.NEEDS.commands), artifacts=(RELEASES[NEWEST].python,))
     protocol, port = "openstack", PORTS["keystone"]
 
-    def __init__(self, hosts, **settings):
+    def __init__(self, hosts, kernel: str | None = None, **settings):
+        """kernel: the folder of one of the user's own for guests, which then run on KVM; see own_kernel."""
+        self._kernel = kernel
         self.settings = SimpleNamespace(**self.checked(settings))
         self.host = _of_role(hosts, "cloud")
         if self.host.is_remote:
@@ -88,11 +90,12 @@ class OpenStack(Described):
         Returns once all services have reported; SystemFailure with the end of the log of one that has not.
         """
         self.platform.destroy()
-        self.guest = guest.make(self.host)
+        self.guest = guest.make(self.host, kernel=self._kernel)
         databases = seed.databases(self.platform, self.guest)
         try:
             self.platform.start_backends(seed.data(self.platform, databases))
-            self.platform.deploy(guest.accelerated(self.host, self.guest, push(self.host, self.guest.folder)))
+            there = push(self.host, self.guest.folder)
+            self.platform.deploy(guest.accelerated(self.host, self.guest, there, self._kernel))
             seed.plant(self.platform, self.guest, databases)
             since = time.time()
             self.platform.start()

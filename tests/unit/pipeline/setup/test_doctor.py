@@ -124,6 +124,16 @@ def test_what_the_full_profile_needs_more_is_reported_and_stops_that_profile_alo
     doctor.require(["small"], profile="full")
 
 
+def test_a_kernel_of_ones_own_is_looked_at_for_studies_whose_servers_boot_from_it(machine, tmp_path, capsys):
+    (tmp_path / "environments/local.yml").write_text("provider: namespaces\nprograms: {kernel: /srv/kernel}\n")
+    doctor.require()        # neither study has a cloud
+    file = tmp_path / "data/papers/small/lab.yml"
+    file.write_text(file.read_text() + "systems: [{name: openstack, hosts: [db]}]\n")
+    with pytest.raises(LabError, match="kernel /srv/kernel/vmlinuz(.|\n)*small(.|\n)*Name a folder with vmlinuz"):
+        doctor.require(["small"])
+    doctor.require(["large"])
+
+
 def test_a_study_is_not_stopped_by_what_another_lacks(machine):
     vars(machine).update(missing={"bonnie++"}, memory=2 << 30)
     doctor.require(["small"])
