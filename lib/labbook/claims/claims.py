@@ -185,15 +185,20 @@ def _unjudged(study, claim) -> dict:
     return {"study": study, **named, **nothing, "conditions": {}}
 
 
+def _range(low, high) -> str:
+    """One of the two may be None."""
+    if low is None:
+        return f"at most {high:g}"
+    return f"{low:g}" if low == high else f"from {low:g}" if high is None else f"from {low:g} to {high:g}"
+
+
 def paper_words(paper: dict) -> str:
     """A claim's `paper` entry in words: its number, range or order, then its text."""
     unit = f" {paper['unit']}" if paper.get("unit") else ""
     if "value" in paper:
         head = f"{paper['value']:g}{unit}"
     elif "low" in paper or "high" in paper:
-        bounds = [f"{word} {paper[key]:g}" for word, key in (("from", "low"), ("to", "high"))
-                if key in paper]
-        head = " ".join(bounds) + unit
+        head = _range(paper.get("low"), paper.get("high")) + unit
     else:
         head = paper.get("order") or paper.get("none") or ""
     return "; ".join(part for part in (head, paper.get("text")) if part)

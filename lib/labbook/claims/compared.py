@@ -34,16 +34,24 @@ def words(study: str, claim: dict) -> str:
 
 def plain(name: str) -> str:
     """The name of a metric or a parameter for readers: "mean_ms" is "mean time (ms)"."""
-    if not name:
-        return ""
     if name in _UNITS:
         return _UNITS[name]
-    unit = next((unit for unit in _UNITS if name.endswith(f"_{unit}")), "")
-    parts = name.removesuffix(f"_{unit}").split("_")
-    text = " ".join(_WORDS.get(part, part) for part in parts)
+    text, unit = _parted(name)
     if not unit:
         return text
-    return f"{text} {_UNITS[unit]}" if _UNITS[unit].startswith("a ") else f"{text} ({_UNITS[unit]})"
+    return f"{text} {unit}" if unit.startswith("a ") else f"{text} ({unit})"
+
+
+def with_value(name: str, value) -> str:
+    """A parameter and its value for readers: "round trip 500 ms"."""
+    return " ".join(filter(None, (*_parted(name)[:1], str(value), _parted(name)[1])))
+
+
+def _parted(name: str) -> tuple[str, str]:
+    """(words, unit or empty) of a name such as "mean_ms"."""
+    unit = next((unit for unit in _UNITS if name.endswith(f"_{unit}")), "")
+    parts = name.removesuffix(f"_{unit}").split("_")
+    return " ".join(_WORDS.get(part, part) for part in parts), _UNITS.get(unit, "")
 
 
 def _ratio(of: dict, than: dict, known) -> str:
@@ -53,10 +61,9 @@ def _ratio(of: dict, than: dict, known) -> str:
 
 
 def _value(parameter, value, known) -> str:
-    plain = str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
-    named = known.get(f"{parameter} {plain}", known.get(value) if isinstance(value, str) else None)
-    return named or (plain.replace("_", " ") if isinstance(value, str) and not isinstance(value, bool)
-                     else f"{parameter} {plain}")
+    text = str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+    named = known.get(f"{parameter} {text}", known.get(value) if isinstance(value, str) else None)
+    return named or (text.replace("_", " ") if isinstance(value, str) else with_value(parameter, text))
 
 
 @lru_cache

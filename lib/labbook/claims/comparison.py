@@ -5,6 +5,7 @@ from functools import cache
 from statistics import median
 
 from labbook.claims.bounds import OF_GROWTH, OF_VALUES, UNKNOWN, direction
+from labbook.claims.compared import plain, with_value
 from labbook.claims.decisions import BY_SIGHT
 from labbook.claims.looks import LOOKS
 from labbook.claims.selection import check_value, is_missing, matches
@@ -63,7 +64,9 @@ class Comparison:
                 raise NotRun("the arms were measured in no repeat together")
             if self.limited:
                 raise NotTestable(LIMITED)
-            raise (NotTestable if self.without else NotRun)(f"no setting has {metric} in every arm and every repeat")
+            recorded = any(str(metric) in row for row in rows)
+            raise (NotTestable if self.without and recorded else NotRun)(
+                f"no setting has {metric} in every arm and every repeat")
 
     def _is_usable(self) -> bool:
         """Whether some repeat says something."""
@@ -231,7 +234,7 @@ class Comparison:
             curves.setdefault(others, []).append((dict(setting)[along], setting))
         ordered = [sorted(c, key=lambda one: one[0]) for c in curves.values() if len(c) > 1]
         if not ordered:
-            raise self._lacks(f"fewer than two values of {along} can be compared")
+            raise self._lacks(f"fewer than two values of {plain(along)} can be compared")
         self._curves[along] = ordered
         return ordered
 
@@ -331,7 +334,7 @@ class Comparison:
             for value, setting in of_value.items():
                 values.setdefault(value, []).extend(self.arms[0][r, setting] for r in repeats)
         if len(values) < 2:
-            raise self._lacks(f"fewer than two values of {along} can be compared")
+            raise self._lacks(f"fewer than two values of {plain(along)} can be compared")
         if min(map(min, values.values())) <= 0:
             raise NotAbove0("ratios need values above 0")
         return {value: geometric_mean(each) for value, each in values.items()}
@@ -357,7 +360,7 @@ def _select(rows, wanted, source, profile, known_words):
         if any(matches(row[name], want) for row in rows):
             continue
         check_value(name, want, rows, known_words, source)
-        raise NotRun(f"this run of the {profile} profile measured no point with {name} {_wanted(want)}")
+        raise NotRun(f"this run of the {profile} profile measured no point with {with_value(name, _wanted(want))}")
     for name, want in wanted.items():
         rows = [row for row in rows if matches(row[name], want)]
     return rows
@@ -373,7 +376,7 @@ def _baseline_text(baseline) -> str:
 def _wanted(want) -> str:
     if isinstance(want, dict):
         return " and ".join(f"{word.replace('_', ' ')} {v:g}" for word, v in want.items())
-    return str(want)
+    return str(want).replace("_", " ")
 
 
 def is_limited(row: dict, metric: str) -> bool:

@@ -51,7 +51,7 @@ def _entitle(group, texts) -> None:
 def _own_ids(root, prefix: str) -> None:
     referred = {match for element in root.iter() for value in element.attrib.values()
                 for match in _REFERENCE.findall(value)}
-    referred |= {element.get(f"{{{LINK}}}href", "")[1:] for element in root.iter()}
+    referred |= {link[1:] for element in root.iter() if (link := element.get(f"{{{LINK}}}href", "")).startswith("#")}
     for element in root.iter():
         for name, value in list(element.attrib.items()):
             if name == "id":
@@ -60,7 +60,8 @@ def _own_ids(root, prefix: str) -> None:
                     element.set(name, prefix + value)
             elif name == f"{{{LINK}}}href":
                 element.attrib.pop(name)
-                element.set("href", f"#{prefix}{value[1:]}")
+                # an image has its data there
+                element.set("href", f"#{prefix}{value[1:]}" if value.startswith("#") else value)
             else:
                 element.set(name, _REFERENCE.sub(lambda match: f"url(#{prefix}{match[1]})", value))
 

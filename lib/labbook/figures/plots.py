@@ -45,7 +45,7 @@ def line_chart(summary: pd.DataFrame, *, x: str, hue: str, metric: str, x_label:
         colours = styles(found[hue])
         panels = []
         for value, rows in panels_of(found, col):
-            title = ", ".join(filter(None, (name(value, col) if col else "", note)))
+            title = _title(value, col, note)
             figure, axes = axes_over(rows[x], x_label, label, top, log, low)
             medians = draw(axes, rows, hue, x, metric, colours)
             legend(figure, title, hue, colours, rows)
@@ -60,7 +60,13 @@ def _few(found, x, x_label, **given) -> Picture:
     """A dot chart with a row for each value of x, since a line through two points shows no shape."""
     what, unit = quantity(x_label)
     rows = found.sort_values(x, kind="stable")
-    return dot_chart(rows.assign(**{x: [f"{value:g} {unit or what}" for value in rows[x]]}), y=x, **given)
+    words = [f"{value:g} {unit or (what.removesuffix('s') if value == 1 else what)}" for value in rows[x]]
+    return dot_chart(rows.assign(**{x: words}), y=x, **given)
+
+
+def _title(value, col, note) -> str:
+    """A panel's title."""
+    return ", ".join(filter(None, (name(value, col) if col else "", note)))
 
 
 def panels_of(summary, col):
@@ -160,16 +166,16 @@ def dot_chart(summary: pd.DataFrame, *, y: str, hue: str, col: str | None = None
     """Dot chart: a panel for each value of `col`, a line for each value of `y` (in order of
     appearance), on it the repeats and the median of each `hue` with its interval.
 
-    The axis starts at 0, so that lengths compare, or below a negative value. A panel's title is its `col`, or
-    `note`. Repeats that the clients limited are hollow. Without measurements, a note says so.
+    The axis starts at 0, so that lengths compare, or below a negative value. A panel's title is its `col`,
+    `note`, or both. Repeats that the clients limited are hollow. Without measurements, a note says so.
     """
     summary = with_metric(summary, metric)
     if not len(summary):
         return NOT_MEASURED
     with theme():
         shared = {"colours": styles(summary[hue]), "span": span(summary[metric], 1.05)}
-        panels = [_dot_panel(rows, note or (name(value, col) if col else ""), y, hue, metric, label,
-                         shared) for value, rows in panels_of(summary, col)]
+        panels = [_dot_panel(rows, _title(value, col, note), y, hue, metric, label, shared)
+                  for value, rows in panels_of(summary, col)]
     spread = over_repeats(summary, [y, hue] + [col] * bool(col), metric)
     limited = int(client_limited(summary).sum())
     more = f" {limited} of {len(summary)} limited by the clients: hollow." if limited else ""

@@ -111,9 +111,15 @@ def says_run(draw):
         made = draw(*args, **named)
         summary = signature(draw).bind(*args, **named).arguments["summary"]
         text = " ".join(f"{words}." for words in (run_words(summary), machine_words(summary)) if words)
-        return replace(made, caption=f"{made.caption} {text}") if text and getattr(made, "caption", "") else made
+        caption = getattr(made, "caption", "")      # which says it already, where one such function called another
+        return replace(made, caption=f"{caption} {text}") if text and caption and not caption.endswith(text) else made
 
     return drawn
+
+
+def origin(summary: pd.DataFrame) -> list[str]:
+    """The columns that say where its points are from, as far as it has them."""
+    return [name for name in ("run", "machine") if name in summary]
 
 
 def machine_words(summary: pd.DataFrame) -> str:

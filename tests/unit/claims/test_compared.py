@@ -22,6 +22,8 @@ def test_a_ratio_names_its_arms_as_the_paper_does():
     assert words(name="greater", of={"store": "cassandra"}, than={"store": "mysql"}) == "Cassandra / MySQL, mean time (ms)"
     assert words(name="equal_within", of={"segments": 2, "clients": 1}, than={"segments": 1, "clients": 1}) \
         == "two segments / segments 1, mean time (ms)"
+    assert words(name="greater", of={"rtt_ms": 500, "send_window": 4}, than={"rtt_ms": 100, "send_window": 2}) \
+        == "round trip 500 ms and send window 4 / round trip 100 ms and send window 2, mean time (ms)"
     assert words(name="greater", of={"cached": True}, than={"cached": False}) == "cached true / cached false, mean time (ms)"
 
 

@@ -5,7 +5,7 @@ import math
 import pytest
 from made_up_points import AB, PARAMETERS, factor, judged, rows
 
-from labbook.claims.decisions import NOT_REPLICATED, NOT_TESTABLE, OPEN, REPLICATED
+from labbook.claims.decisions import NOT_REPLICATED, NOT_RUN, NOT_TESTABLE, OPEN, REPLICATED
 from labbook.claims.rules import decide, numbers
 
 
@@ -72,6 +72,15 @@ def test_one_value_that_is_not_above_0_costs_a_claim_over_a_parameter_its_repeat
     data = rows(lambda system, clients, repeat: clients * (1 + repeat / 100), 20, clients=(1, 2, 3, 4))
     with_value(data, 0.0, repeat=repeat, clients=2)
     assert judged(rule | {"of": {"system": "a"}}, data).verdict == REPLICATED
+
+
+def test_what_no_point_recorded_was_not_run_and_what_none_could_show_is_not_testable():
+    """Where a quick run left out what records a metric, its claim was called not testable here."""
+    nowhere = with_value(measured(6), math.nan)
+    assert judged({"name": "greater"} | AB, nowhere).verdict == NOT_TESTABLE
+    for row in nowhere:
+        del row["mean_ms"]
+    assert judged({"name": "greater"} | AB, nowhere).verdict == NOT_RUN
 
 
 def test_a_setting_without_values_in_most_of_the_first_repeats_is_left_out_of_all():

@@ -1,5 +1,6 @@
 """Pictures: whole SVG with a text for each panel, one theme, colours that stay with their value."""
 
+import io
 import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -7,9 +8,10 @@ from pathlib import Path
 import matplotlib
 from figure_stand_ins import names, store_summary  # noqa: F401 (a fixture)
 from matplotlib import font_manager
+from matplotlib.figure import Figure
 
 from labbook import figures
-from labbook.figures import canvas
+from labbook.figures import canvas, inline_svg
 
 CURVE = (1, 10, 100)
 
@@ -46,6 +48,19 @@ def test_all_fonts_come_with_matplotlib():
         families = matplotlib.rcParams["font.family"]
     folder = Path(matplotlib.get_data_path(), "fonts", "ttf")
     assert set(families) <= {font_manager.get_font(str(file)).family_name for file in folder.glob("*.ttf")}
+
+
+def test_an_image_in_a_figure_keeps_its_data():
+    """Dots that are drawn as an image were lost: its data were taken for a reference in the figure."""
+    figure = Figure()
+    figure.subplots().plot([1, 2], [3, 4], "o", rasterized=True)
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format="svg")
+    text = inline_svg.inline(drawn.getvalue(), "dots", "", {}, {})
+    images, references = re.findall(r'<image[^>]* href="([^"]*)"', text), re.findall(r'<use[^>]* href="([^"]*)"', text)
+    assert images and all(one.startswith("data:image/png;base64,") for one in images)
+    ids = set(re.findall(r' id="([^"]*)"', text))
+    assert references and {one[1:] for one in references} <= ids
 
 
 def test_each_repeat_says_its_value_on_hover():

@@ -219,7 +219,10 @@ def test_one_or_two_values_of_x_are_rows_and_no_line():
     picture = figures.line_chart(store_summary((100, 10)), x="clients", hue="store", col="op", metric="mean_ms",
                                  x_label="round trip, ms", label="mean time, ms")
     assert picture.panels[0].alt.startswith("Dot chart, Read: mean time, ms. 10 ms, Cassandra: 40.0; 10 ms, MySQL: 20.0; 100 ms,")
-    assert "1 clients, " in figures.time_over_clients(store_summary((1,))).panels[0].alt
+    assert "1 client, " in figures.time_over_clients(store_summary((1,))).panels[0].alt
+    noted = figures.line_chart(store_summary((100, 10)), x="clients", hue="store", col="op", metric="mean_ms",
+                               x_label="clients", label="mean time, ms", note="flushed")
+    assert [p.alt.split(":")[0] for p in noted.panels] == ["Dot chart, Read, flushed", "Dot chart, Write, flushed"]
 
 
 def test_hollow_points_have_a_face_of_their_own():

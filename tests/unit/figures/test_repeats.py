@@ -29,11 +29,13 @@ def test_a_summary_without_the_metric_has_no_limited_points():
 @pytest.mark.parametrize("draw", [
     lambda points: figures.dot_chart(points, y="clients", hue="store", col="op"),
     lambda points: figures.time_over_clients(points),
+    lambda points: figures.time_over_clients(points[points.clients == points.clients.min()]),   # a dot chart
     lambda points: figures.median_table(points, by={"store": "Store"}, metrics={"mean_ms": "Time"}, label="times")])
 def test_a_caption_says_when_all_points_are_of_the_published_run(draw):
     points = store_summary()
     assert not draw(points).caption.endswith("Published run.")
-    assert draw(points.assign(run="published")).caption.endswith("Published run.")
+    published = draw(points.assign(run="published")).caption
+    assert published.endswith("Published run.") and published.count("Published run.") == 1
     assert not draw(points.assign(run=["published"] * (len(points) - 1) + [None])).caption.endswith("Published run.")
 
 

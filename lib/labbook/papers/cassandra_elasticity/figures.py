@@ -24,7 +24,7 @@ from labbook.figures.canvas import (
 )
 from labbook.figures.numbers import NOT_MEASURED_TEXT, in_order, measured, name, number, plural, times
 from labbook.figures.plots import dot_chart
-from labbook.figures.repeats import is_list, middle, of, with_lists  # noqa: F401 (the notebook chooses by `of`)
+from labbook.figures.repeats import is_list, middle, of, says_run, with_lists  # noqa: F401 (`of`: the notebook)
 from labbook.figures.tables import Table
 
 # Labels of metrics in tables.
@@ -101,6 +101,7 @@ def beside_the_paper(printed: pd.DataFrame, *, joins, delays, gets, disk) -> Tab
                  caption="Here: median of the repeats and its interval.")
 
 
+@says_run
 def calls_through_joins(summary: pd.DataFrame, *, by: list[str]) -> Picture:
     """A panel for each setting of the parameters `by`, of its repeat with the middle mean time: the
     time of a get through time, bin by bin, the start (S) and end (E) of each join marked.
@@ -130,6 +131,7 @@ def calls_at_a_rate(summary: pd.DataFrame, *, by: list[str]) -> Picture:
     return calls_through_joins(found, by=by) if len(found) else NOT_MEASURED
 
 
+@says_run
 def disk_requests(summary: pd.DataFrame, *, by: str, of="request", y="gb", path=False,
                   groups: list[str]) -> Picture:
     """A panel for each value of the parameter `by`, of its first repeat with samples: a dot a request

@@ -20,7 +20,7 @@ from labbook.figures.canvas import (
 )
 from labbook.figures.numbers import NOT_MEASURED_TEXT, name, number, plural, times
 from labbook.figures.plots import line_chart
-from labbook.figures.repeats import client_limited, of
+from labbook.figures.repeats import client_limited, of, says_run
 from labbook.figures.tables import Table
 from labbook.papers.ceph_mds.crash_outcomes import WAYS
 
@@ -161,6 +161,7 @@ def versions(summary: pd.DataFrame) -> dict:
     return {metric: of_metric[-1] if of_metric else NOT_MEASURED_TEXT for metric, of_metric in texts.items()}
 
 
+@says_run
 def cached_metadata(summary: pd.DataFrame, *, by: list[str]) -> Picture:
     """A panel for each setting of `by`, of its first repeat with the lists: a line for each
     rank's cached inodes over time, bands for the phases, an arrow where inodes migrated.

@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from labbook import figures
+from labbook.figures.repeats import origin
 from labbook.papers.cloud_platforms.experiments import PLATFORM_FACTS
 from labbook.systems.cloud.model import PAPER_FLAVORS
 from labbook.workloads.machines.unixbench import TESTS
@@ -170,7 +171,7 @@ def unixbench_tests(summary: pd.DataFrame, suite: str, copies: str):
         return figures.dot_chart(summary, y="test", hue="release", col="cores", metric="test_index", label=suite)
     chosen = summary[(summary["place"] == "vm") & (summary["copies"] == copies)]
     by_test = chosen.rename(columns={f"{one}_index": one for one in tests}).melt(
-        ["release", "cores", "copies", "repeat"], tests, "test", "test_index")
+        ["release", "cores", "copies", "repeat", *origin(chosen)], tests, "test", "test_index")
     return figures.dot_chart(by_test, y="test", hue="release", col="cores", metric="test_index",
                         label=f"{suite}, {figures.name(copies, 'copies')}")
 
@@ -200,7 +201,8 @@ def disk_table(printed: pd.DataFrame, fields: list[str], summary: pd.DataFrame):
     """The report's table 10 (medians of its runs) beside the measured rates. `fields`: its columns."""
     theirs = printed.melt(["release", "volume", "run"], fields, "what", "rate").groupby(
         ["release", "volume", "what"], as_index=False)["rate"].median()
-    ours = summary.melt(["release", "volume", "repeat"], fields, "what", "rate") if len(summary) else summary
+    ours = summary.melt(["release", "volume", "repeat", *origin(summary)], fields, "what", "rate") if len(
+        summary) else summary
     return figures.paper_vs_measured(theirs, ours, by={"volume": "Disk", "what": "Measured"}, arm="release",
                           metric="rate", unit="a second", label="table 10 beside ours")
 

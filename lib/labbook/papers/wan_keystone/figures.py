@@ -6,13 +6,14 @@ from matplotlib.lines import Line2D
 from labbook.figures import plots
 from labbook.figures.canvas import FAINT, NOT_MEASURED, PAPER, Picture, panel, styles, theme
 from labbook.figures.numbers import name, quantity
-from labbook.figures.repeats import band_words, client_limited, over_repeats
+from labbook.figures.repeats import band_words, client_limited, over_repeats, says_run
 
 SAVED = "saved"
 STEPS = ("authenticate", "create_user", "list_users")
 ARMS = {"segments": 1}, {"segments": 2}
 
 
+@says_run
 def improvement(summary: pd.DataFrame, *, x: str, x_label: str, hue: str, metric="mean_ms",
                 label="time saved, %", printed: pd.DataFrame | None = None, log=False) -> Picture:
     """Line chart of the time saved, (t1 - t2) / t1 in percent, over `x`, a line for each value of `hue`.

@@ -72,7 +72,14 @@ def _value(one, compared) -> str:
 
 
 def _found(rows) -> str:
-    return f"{_headline_words(rows)}. {counted(rows)} in all: {bar(rows, 'small')}"
+    return f"{_headline_words(rows)}. {counted(rows)} in all{_by_whom(rows)}: {bar(rows, 'small')}"
+
+
+def _by_whom(rows) -> str:
+    """Of how many verdicts the last run here is the source, where others are as published; else empty."""
+    published = sum(one.get("from_set") is not None for one in rows)
+    own = sum(not one.get("from_set") and one["verdict"] in rules.JUDGED for one in rows)
+    return f", of which the last run here judged {own} and {published} are as published" if published and own else ""
 
 
 def _headline_words(rows) -> str:

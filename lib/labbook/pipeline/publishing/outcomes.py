@@ -54,9 +54,11 @@ def expected_wrong(rows) -> float:
 def agreement(own: str, published: str) -> str:
     """How the verdict of the last run here is to the published one: "agrees", "disagrees", or which is open."""
     decided = [word in DECIDED for word in (own, published)]
+    if own == published:
+        return "open in both" if own == rules.OPEN else "agrees"
     if all(decided):
-        return "agrees" if own == published else "disagrees"
-    return "not decided here" if decided[1] else "decided here only" if decided[0] else "open in both"
+        return "disagrees"
+    return "not decided here" if decided[1] else "decided here only" if decided[0] else "decided in neither"
 
 
 def has_no_verdict(one: dict) -> bool:

@@ -21,15 +21,17 @@ REPEATS = "repeats"
 
 
 def options(study: str, claim: dict, experiment) -> str:
-    """The options, such as `-p response.rtt_ms '[0, 300]'`; empty where the notebook does not say. InputError where
-    full.yml is no mapping of groups."""
+    """The options, such as `-p response.rtt_ms '[0, 300]'`; that it be asked where the notebook has its points, and
+    empty where the notebook does not say. InputError where full.yml is no mapping of groups."""
     groups = _groups(study)
     entries = _entries(study, experiment.name, groups)
     if not experiment.declared():
         missing = {REPEATS: None}
     else:
         missing = _missing_values(claim, experiment)
-    if not missing or not missing.keys() <= entries.keys():
+    if not missing:
+        return f"--until-decided --claims {claim['id']}"
+    if not missing.keys() <= entries.keys():
         return ""
     new = {entries[name]: _value(groups[group][entry], missing[name], _full(study, group, groups[group]).get(entry))
            for name, (group, entry) in entries.items() if name in missing}

@@ -142,3 +142,6 @@ def test_joiners_have_a_row_each():
     found = joiners_apart(frame)
     assert list(zip(found["joiner"], found["one_join_s"])) == [(1, 10), (2, 12)]
     assert not len(joiners_apart(frame.iloc[:0]))
+    elsewhere = joiners_apart(frame.assign(run="published", machine="another"))     # so that none are pooled
+    assert set(elsewhere["run"]) == {"published"} and set(elsewhere["machine"]) == {"another"}
+    assert len(joiners_apart(frame.assign(run=None))) == 2

@@ -15,3 +15,10 @@ def test_each_machine_of_the_verdicts_is_named_with_its_last_day():
         " Measured until 2026-11-27 on Intel, 2 cores; until 2026-11-29 on AMD, 2 cores.")
     assert opening._sure([judged("open")]).endswith("decided wrongly.")
     assert opening._sure([judged("not run")]) == "Nothing is judged yet."
+
+
+def test_what_the_last_run_judged_is_told_from_what_is_published():
+    rows = [judged("replicated") | {"from_set": "intel"}, judged("open") | {"from_set": None},
+            judged("not run") | {"from_set": None}]
+    assert opening._by_whom(rows) == ", of which the last run here judged 1 and 1 are as published"
+    assert opening._by_whom(rows[:1]) == opening._by_whom(rows[1:]) == ""

@@ -42,7 +42,8 @@ def test_a_run_that_measured_has_its_own_verdict(published_study):
 @pytest.mark.parametrize("own, published, expected", [
     (rules.REPLICATED, rules.REPLICATED, "agrees"), (rules.NOT_REPLICATED, rules.REPLICATED, "disagrees"),
     (rules.OPEN, rules.REPLICATED, "not decided here"), (rules.REPLICATED, rules.OPEN, "decided here only"),
-    (rules.OPEN, rules.OPEN, "open in both")])
+    (rules.OPEN, rules.OPEN, "open in both"), (rules.NOT_TESTABLE, rules.NOT_TESTABLE, "agrees"),
+    (rules.OPEN, rules.NOT_TESTABLE, "decided in neither")])
 def test_a_row_says_whether_the_published_verdict_agrees(own, published, expected):
     assert outcomes.agreement(own, published) == expected
 

@@ -101,6 +101,11 @@ def test_nothing_is_reported_of_a_value_that_the_notebook_has_and_published_poin
     assert adding.options("demo", one, Experiment("speed", {"concurrency": 1})) == ""
 
 
+def test_a_claim_of_which_the_notebook_has_all_points_is_asked_by_its_id():
+    one = claim(where={"concurrency": 1})
+    assert adding.options("demo", one, Experiment("speed", {"concurrency": 1})) == f"--until-decided --claims {one['id']}"
+
+
 def test_nothing_is_reported_where_the_notebook_does_not_say():
     assert adding.options("demo", claim(), Experiment("fixed")) == ""
     assert adding.options("demo", claim(where={"rows": 3}), Experiment("speed", {"concurrency": 1})) == ""
