@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from numbers import Real
 
 from labbook.claims import claims, compared, rules
-from labbook.claims.decisions import ratio_text
+from labbook.claims.decisions import NEAR_1, ratio_text
 from labbook.claims.looks import LOOKS
 from labbook.claims.selection import matches
 from labbook.claims.statistics import LEVEL
@@ -66,6 +66,17 @@ class Verdict:
         """The measured value and its interval, in words."""
         return ours(asdict(self))
 
+    @property
+    def stands(self) -> str:
+        """The verdict for a sentence of the page; "open (published run)" of a published one that stands."""
+        return f"{self.published['verdict']} (published run)" if self.published else self.verdict
+
+    @property
+    def value(self) -> str:
+        """`ours` for a sentence; "2.4 times (2.1 to 2.6 ..., published run)" of a published verdict that stands."""
+        found = ours(self.published) if self.published else ""
+        return f"{found.removesuffix(')')}, published run)" if found else self.ours
+
     def _repr_html_(self) -> str:
         lines = [("Paper", f"{claims.paper_words(self.paper)} ({self.source})")]
         lines += [("Here", self.ours)] if self.ours else []
@@ -73,8 +84,8 @@ class Verdict:
                   ("Published", published_words(self.published)), ("Why", self.reason),
                   ("Verdict expected", needed_words(asdict(self))),
                   ("Checked", self.checked), ("Changed", self.changed),
-                  ("Measured on", measured_on(self.conditions))]
-        disk = on_disk(self.conditions)
+                  ("Measured on", measured_on(_of_its_points(asdict(self))))]
+        disk = on_disk(_of_its_points(asdict(self)))
         return (f'<div class="labbook-claim" id="claim-{_escape(self.id)}">'
                 f"<p>{_label(self.verdict)} <strong>{_escape(self.statement)}</strong>"
                 f"{'<br/>' * bool(disk) + disk}</p>{_described(lines)}</div>")
@@ -265,7 +276,22 @@ def _undecided(one: dict) -> bool:
 
 
 def _number(value: float, unit: str) -> str:
-    return ratio_text(value) if unit == "times" else f"{value:.3g}"
+    """Three significant digits without zeros at the end; of ratios near 1 three decimals."""
+    if unit == "times" and NEAR_1[0] < value < NEAR_1[1]:
+        return ratio_text(value)
+    text = three_digits(value)
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def three_digits(value: float) -> str:
+    """Three significant digits with thousands separators and no exponent: 0.0123, 4.50, 78.9, 9,840."""
+    rounded = float(f"{value:.3g}")
+    return f"{rounded:,.{max(0, 2 - math.floor(math.log10(abs(rounded))))}f}" if rounded else "0"
+
+
+def _of_its_points(one: dict) -> dict:
+    """The conditions of a verdict's points. Those of a claim that was not run are of its experiment's other points."""
+    return {} if one["verdict"] == rules.NOT_RUN else one["conditions"]
 
 
 def measured_on(conditions: dict) -> str:
@@ -291,7 +317,7 @@ def _section_row(verdict: Verdict) -> str:
     one = asdict(verdict)
     lines = [("Why", "" if _undecided(one) else one["reason"]), ("Verdict expected", needed_words(one)),
              ("Checked", one["checked"]), ("Changed", one["changed"]), ("Source", one["source"]),
-             ("Measured on", measured_on(one["conditions"]))]
+             ("Measured on", measured_on(_of_its_points(one)))]
     label = _escape(f"details of: {one['statement']}")
     details = (f'<details><summary aria-label="{label}">details</summary>'
                f"{_described(lines)}</details>")

@@ -9,6 +9,7 @@ import pandas as pd
 from labbook.checks import load_yaml
 from labbook.claims.decisions import NEAR_1, ratio_text
 from labbook.claims.statistics import Interval, median_interval, ratio
+from labbook.claims.verdict import three_digits
 from labbook.figures.repeats import client_limited, of, of_one_machine, of_those_made, run_words
 
 _names = {}
@@ -57,10 +58,7 @@ def number(value: float, unit: str = "") -> str:
         return "–"
     if unit == "times" and NEAR_1[0] < value < NEAR_1[1]:
         return ratio_text(value)
-    if value == 0:
-        return "0"
-    rounded = float(f"{value:.3g}")
-    return f"{rounded:,.{max(0, 2 - math.floor(math.log10(abs(rounded))))}f}"
+    return three_digits(value)
 
 
 def plural(count: int, word: str) -> str:
