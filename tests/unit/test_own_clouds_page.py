@@ -25,7 +25,7 @@ def test_its_commands_are_the_command_lines_own(line):
 
 
 def test_its_clouds_stand_in_for_the_studys_systems():
-    text, = written("yaml")
+    text, _ = written("yaml")
     there = Environment.parse(yaml.safe_load(text), file="clouds.yml", keys=False)
     labels = {system["label"] for system in description("cloud_platforms").systems}
     assert {cloud.name for cloud in there.clouds} == labels

@@ -433,7 +433,8 @@ def test_points_limited_by_clients_are_judged_by_no_rule(make, measure):
 
 def test_without_records_nothing_is_judged(make):
     study, speed = make()
-    assert study.judge("slower").reason == "nothing was measured"
+    assert study.judge("slower").reason == (
+        "nothing was measured; to measure it: labbook run demo --until-decided --claims slower")
 
 
 def test_the_words_of_the_full_profile(root):

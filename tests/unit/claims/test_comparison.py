@@ -13,7 +13,8 @@ from labbook.errors import InputError
 def test_a_name_with_a_number_an_abbreviation_and_a_word_more_are_not_taken_for_others(want, known):
     found = [row | {"system": known} for row in rows(factor(2))]
     rule = {"name": "below", "value": 3, "where": {"system": want}}
-    assert judged(rule, found).reason == f"this run of the quick profile measured no point with system {want}"
+    assert judged(rule, found).reason == (
+        f"this run of the quick profile measured no point with system {want.replace('_', ' ')}")
 
 
 @pytest.mark.parametrize("rule, message", [

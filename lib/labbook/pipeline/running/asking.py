@@ -174,8 +174,7 @@ class Asking:
         self._stop = None if until is None else until - PAGE_ROUNDS * round_s
         following, board = next_round(self.asks, self.survey, self._stop, round_s)
         if self.asks.quick and not following.repeats and following.late:
-            until = _earliest(self._until, until + OVERTIME * self.asks.seconds)
-            self._stop = until - PAGE_ROUNDS * round_s
+            self._stop = _earliest(self._until, until + OVERTIME * self.asks.seconds) - PAGE_ROUNDS * round_s
             following, board = last_rounds(self.asks, self.survey, self._stop, round_s)
         self.board = board | {"cut": self._is_cut(following, until)}
         return following

@@ -14,7 +14,7 @@ HOSTS = {"older": ["cloud", "store"], "newer": ["cloud2", "store2"]}
 
 
 class Lab:
-    clouds = ()
+    clouds, programs = (), {"kernel": "/srv/kernel"}
 
     def host(self, name):
         return SimpleNamespace(name=name, role="cloud" if "cloud" in name else "store", dial=None)
@@ -26,7 +26,8 @@ def did(monkeypatch):
     did = []
 
     class OpenStack:
-        def __init__(self, hosts, release, cache_mode):
+        def __init__(self, hosts, kernel, release, cache_mode):
+            assert kernel == "/srv/kernel"
             self.what = release, cache_mode, [host.name for host in hosts]
 
         def up(self):

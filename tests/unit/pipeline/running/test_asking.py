@@ -172,9 +172,9 @@ def test_a_quick_run_goes_on_for_claims_that_are_decided_soon_and_for_no_others(
     assert following(3, {"clear": None}).repeats == {"speed": 6}       # its first look
     clock[0] = 1255
     assert following(8, {"clear": 9}).repeats == {}
-    with_limit = asking.Asking("asked", {}, None, {}, asks.asks, until=1190)
+    with_limit = asking.Asking("asked", {}, None, {}, asks.asks, until=1190)       # of the command
     with_limit.survey, clock[0] = asks.survey, 1185
-    assert with_limit.next_round(0.0).repeats == {} and with_limit.board["cut"]
+    assert with_limit.next_round(0.0).repeats == {} and with_limit._stop == 1190
 
 
 @pytest.mark.parametrize("quick, message", [

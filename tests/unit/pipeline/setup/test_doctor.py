@@ -128,7 +128,7 @@ def test_a_kernel_of_ones_own_is_looked_at_for_studies_whose_servers_boot_from_i
     (tmp_path / "environments/local.yml").write_text("provider: namespaces\nprograms: {kernel: /srv/kernel}\n")
     doctor.require()        # neither study has a cloud
     file = tmp_path / "data/papers/small/lab.yml"
-    file.write_text(file.read_text() + "systems: [{name: openstack, hosts: [db]}]\n")
+    file.write_text(file.read_text() + "systems: [{name: openstack, host: db}]\n")
     with pytest.raises(LabError, match="kernel /srv/kernel/vmlinuz(.|\n)*small(.|\n)*Name a folder with vmlinuz"):
         doctor.require(["small"])
     doctor.require(["large"])
