@@ -16,6 +16,7 @@ from labbook.targets import DATABASE, TABLE
 
 JAVA = "openjdk-17-jre-headless | default-jre-headless"
 ON_HOST = Path(__file__).with_name("on_host")
+AGREE_SECONDS = 60      # for all nodes to have the same schema
 ADMINS = {"thrift": ThriftAdmin, "cql": CQLAdmin}
 
 
