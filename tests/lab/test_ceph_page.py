@@ -12,7 +12,7 @@ TINY = {"cluster.osds": "memory", "files": 1024, "clients.numbers": [1],
         "rates.directories": [1], "rates.tools": ["bonnie", "remount"], "rates.repeats": 1,
         "cached.directories": 2, "crash.spares": [False], "crash.ranks": [1], "crash.directories": 4, "crash.files": 10,
         "crash.loads": ["idle", "load"], "recovery.how": ["mds_fail"],
-        "crash.mount_s": 20.0, "crash.look_s": 16.0, "recovery.before_s": 2.0, "recovery.after_s": 3.0}
+        "crash.mount_s": 20.0, "crash.look_s": 16.0, "recovery.before_s": 4.0, "recovery.after_s": 3.0}
 
 
 @pytest.fixture(scope="module")
