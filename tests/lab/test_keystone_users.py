@@ -44,7 +44,7 @@ def test_calls_come_from_all_client_hosts(lab, null, scenario):
     assert len(load.rows) == 20 * (1 + len(STEPS[scenario]))
     assert calls.groupby("host", observed=True).size().to_dict() == {"client1": 12, "client2": 8}
     metrics = load.metrics
-    assert metrics["truncated"] == 0 and 0 < metrics["clients_cpu_share"] < 1
+    assert metrics["truncated"] == 0 and 0 < metrics["clients_cpu_share"] <= 1
     assert metrics["server_cpu_ms_per_call"] < metrics["clients_cpu_ms_per_call"]
 
 

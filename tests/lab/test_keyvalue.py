@@ -53,7 +53,7 @@ def test_all_calls_are_rows_and_right(lab, store, op):
         "client1": 4, "client2": 3}
     assert load.metrics["start_spread_s"] > 0
     assert load.metrics["server_cpu_us_per_call"] >= 0  # known to 10 ms, more than some take
-    assert 0 < load.metrics["clients_cpu_share"] < 1
+    assert 0 < load.metrics["clients_cpu_share"] <= 1
 
 
 def test_the_server_counts_the_same_calls(lab, store):

@@ -14,6 +14,7 @@ OTHERS = {
     "test_floors": "the contracts of pyproject.toml",
     "test_listeners": "tests/lab/listeners.py, and SECURITY.md by it",
     "test_many_machines_page": "book/many_machines.md",
+    "test_names": "all modules of lib/labbook",
     "test_own_clouds_page": "book/own_clouds.md",
     "test_own_hosts_page": "book/own_hosts.md",
     "test_readme": "README.md and the pages in docs/",
