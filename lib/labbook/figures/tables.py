@@ -301,7 +301,8 @@ def _evidence_cell(found) -> str:
     seen = list(dict.fromkeys(chosen["evidence"].astype(str)))
     evidence = seen[-1] if worked.all() else "; ".join(seen)
     verdict = "works" if worked.all() else "fails" if not worked.any() else "fails at times"
-    return f"{verdict}, {int(worked.sum())} of {len(found)}: {evidence}"
+    # a cloud without a limit is recorded as "of None"
+    return f"{verdict}, {int(worked.sum())} of {len(found)}: {evidence.replace(' of None', ', no limit')}"
 
 
 @says_run

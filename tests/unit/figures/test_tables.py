@@ -54,6 +54,9 @@ def test_what_fails_is_reported_with_all_that_was_seen_of_it():
     assert table.rows == (
         ("reboot servers", "works, 1 of 1: 3 of 3", "fails at times, 1 of 3: 1 of 3; 2 of 3"),
         ("tell the quota", "fails, 0 of 1: refused", "–"))
+    quota = frame.assign(works=1.0, evidence="cores: 2 of 100, memory_mb: 256 of None")
+    cells = figures.evidence_table(quota, by="function", col="release", label="quota", head="Function").rows[0][1:]
+    assert any(cell.endswith("cores: 2 of 100, memory_mb: 256, no limit") for cell in cells)
     nothing = figures.evidence_table(frame.iloc[:0], by="function", col="release", label="f", head="Function")
     assert nothing.rows == (("Not measured in this profile.", "–"),)
 
