@@ -10,7 +10,8 @@ from itertools import combinations
 
 from labbook import paths
 from labbook.checks import check, did_you_mean, load_yaml
-from labbook.claims.verdict import badge, brief
+from labbook.claims.rules import NOT_RUN
+from labbook.claims.verdict import badge, brief, faint
 from labbook.errors import InputError
 from labbook.pipeline.book import opening
 from labbook.pipeline.book.board import bar, counted, title
@@ -85,7 +86,7 @@ def _did_not_hold(found) -> str:
     for study, rows in found.items():
         failed = [one for one in rows if one["owner"] == "paper" and one["verdict"] == outcomes.DECIDED[1]]
         if failed:
-            items = "".join(f"<li>{_linked(study, one)} {escape(brief(one))}</li>" for one in failed)
+            items = "".join(f"<li>{_linked(study, one)} {escape(brief(one))}{_published(one)}</li>" for one in failed)
             lists.append(f"<details><summary>{escape(title(study))}: {counted(failed)}</summary>"
                          f"<ul>{items}</ul></details>")
     return "".join(lists) or "<p>All decided claims of the papers held.</p>"
@@ -142,7 +143,12 @@ def _glued(study, rows, text) -> str:
 def _value(study, one) -> str:
     """The measured value without its interval, which is where the link leads."""
     value = brief(one).partition(" (")[0] or "(not measured)"
-    return f'<a href="board.html#claim-{study}-{escape(one["id"])}">{escape(value)}</a>'
+    return f'<a href="board.html#claim-{study}-{escape(one["id"])}">{escape(value)}</a>{_published(one)}'
+
+
+def _published(one) -> str:
+    """A mark where the page of a run here has the verdict that was published; else empty."""
+    return f" {faint('published')}" if one["from_set"] and one["verdict"] != NOT_RUN else ""
 
 
 def _linked(study, one) -> str:

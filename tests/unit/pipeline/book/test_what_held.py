@@ -29,7 +29,14 @@ def test_texts_have_the_measured_value_and_the_verdict_of_their_claims(study):
     assert ('A took <a href="board.html#claim-cms-faster">0.5 times</a> the time of B &amp; C '
             '(<span class="verdict verdict-not-replicated">not replicated</span>).') in page
     assert f"### {what_held.KINDS['machine']}" in page and "<dt>Disks &amp; seeks</dt>" in page
-    assert "Of the 1 that are decided, 0 held and 1 did not." in page
+    assert "Of the 1 that are decided, 0 held and 1 did not." in page and "published</span>" not in page
+
+
+def test_what_a_run_here_did_not_measure_is_marked_as_published(study):
+    study.write("data/papers/cms/findings.yml", LESSONS)
+    page = what_held.page({"cms": [ROW | {"from_set": "intel"}]})
+    assert page.count('0.5 times</a> <span class="lb-faint">published</span>') == 2
+    assert page.count('<span class="lb-faint">published</span></li>') == 1       # of the claims that did not hold
 
 
 def test_what_was_not_measured_is_reported_and_no_number(study):
