@@ -161,9 +161,9 @@ def _programs(host, real) -> list[Finding]:
 
 
 def _broken_off(real, error) -> Finding:
-    """Of a host that stopped answering, or whose answer is none, after its first."""
+    """Of a host that stopped answering after its first answer, or gave one that cannot be read."""
     reason = error.message if isinstance(error, LabError) else str(error) or type(error).__name__
-    return Finding(real.entry, "answers to all that is asked", False, "each of its answers counts", reason,
+    return Finding(real.entry, "answers to all checks", False, "a host is used only if it passes all of them", reason,
                    getattr(error, "remedy", None) or "")
 
 

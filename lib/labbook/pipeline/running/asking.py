@@ -225,7 +225,8 @@ def variables(asks: Question, repeats=None, claims=None, page=False, last=False)
 @dataclass(frozen=True)
 class Expected:
     """What a run is expected to do. points: those up to the next look of each open claim, and look_s their seconds.
-    seconds: of the run; most_s: None without a limit. experiments: {name: s}, if time is not short."""
+    seconds: of the run; most_s: None without a limit. experiments: {name: s}, if time is not short. more_s: how much
+    longer than most_s it may go on for claims that are expected to be decided then."""
 
     points: int
     look_s: float
@@ -233,6 +234,7 @@ class Expected:
     most_s: float | None
     board: dict
     experiments: dict
+    more_s: float = 0.0
 
     def lines(self, verbose: bool) -> list[str]:
         """How many claims have a verdict, what each experiment takes, and which claims are open: a line each
@@ -242,6 +244,8 @@ class Expected:
         found = [f"repeats until {board['asked']} {of_kind}claims have a verdict; {board['decided']} have one"]
         each = [f"{name} {duration(seconds)}" for name, seconds in self.experiments.items() if seconds]
         found += [f"until all have one: {', '.join(each)}"] if each else []
+        found += [f"up to {duration(self.more_s)} beyond the time limit for claims that are expected to be decided "
+                  "then"] if self.more_s else []
         return [f"  {line}" for line in [*found, *(open_lines(board) if verbose else _open_briefly(board))]]
 
 
@@ -257,7 +261,8 @@ def expected(study: str, asks: Question, survey: dict, until: float | None, roun
     if most is not None and seconds > most:
         seconds = most + _point_s(survey, following) / 2
     points, look_s = planner.next_look(survey, LOOKS, _default(asks, survey))
-    return Expected(points, look_s, seconds, most, board, following.experiments)
+    return Expected(points, look_s, seconds, most, board, following.experiments,
+                    OVERTIME * asks.seconds if asks.quick else 0.0)
 
 
 def _point_s(survey, following) -> float:

@@ -73,7 +73,7 @@ def reset(keystone, database, users: int, projects: int, entries: int) -> None:
     """Restore the content that `fill` and `revoke` made.
 
     Users and projects that were added are removed. The revocation table, which each removal extends, gets
-    `entries` rows again, all of revoked tokens: those that have not expired, and new ones.
+    `entries` rows again, all of revoked tokens: those that are there, and new ones.
     `database`: a system with MySQL's protocol. SystemFailure if one of the first users or projects is missing.
     """
     token = keystone.admin_token()

@@ -296,4 +296,4 @@ def test_a_host_that_is_no_linux_is_asked_no_further():
     (dict(channel=EOFError()), "EOFError")])
 def test_a_host_that_stops_answering_is_a_finding_like_others(answers, reason):
     can_run, (problem,) = looked_at(**answers)
-    assert not can_run and problem.startswith(f"hosts.rack1: answers to all that is asked ({reason})")
+    assert not can_run and problem.startswith(f"hosts.rack1: answers to all checks ({reason})")

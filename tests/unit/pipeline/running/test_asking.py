@@ -75,6 +75,7 @@ def test_the_quick_profile_asks_what_lab_yml_says(book, forked, capsys):
     assert "repeats until 1 headline claims have a verdict; 0 have one" in output
     assert "quick profile: 14 points to measure, about " in output and ", time limit 50 min" in output
     assert "  open: clear\n" in output and asked_book.measured(book) == []
+    assert "  up to 25 min beyond the time limit for claims that are expected to be decided then\n" in output
     assert plan.plan([], run.Options(), verbose=True) == 0
     assert "open: clear, 0 repeats, not judged yet, about " in capsys.readouterr().out
 
