@@ -96,6 +96,7 @@ QUICK = {
     "type": "object", "additionalProperties": False, "required": ["claims", "seconds"],
     "properties": {
         "claims": {"enum": ["headline", "paper", "all"]},
+        "without": {"type": "array", "items": {"type": "string"}, "uniqueItems": True},     # ids of claims
         "seconds": {"type": "number", "exclusiveMinimum": 0, "description": "seconds above 0"},
     },
 }

@@ -34,23 +34,26 @@ OVERTIME = 0.5
 @dataclass(frozen=True)
 class Question:
     """What is asked of a study: `which` of its claims, one of WHICH or ids with commas between; seconds: at most, or
-    None. quick: it is lab.yml that asks, so the run is over when its time is. profile: in which they are asked."""
+    None. quick: it is lab.yml that asks, so the run is over when its time is. profile: in which they are asked.
+    without: ids of those that lab.yml leaves out, since they take longer."""
 
     study: str
     which: str
     seconds: float | None = None
     quick: bool = False
     profile: str = "quick"
+    without: tuple = ()
 
     @cached_property
     def claims(self) -> tuple:
         """Their ids, but for those that no measurement decides."""
-        return ids(self.study, self.which)
+        return tuple(one for one in ids(self.study, self.which) if one not in self.without)
 
     def is_answered(self, board: dict) -> bool:
         """Whether a page with this board, made of today's claims, answers it."""
         over = self.quick and not board.get("cut")
-        return board.get("which") in (self.which, "all") and (over or is_finished(board))
+        asked = board.get("which") in (self.which, "all") and set(self.claims) <= set(board.get("claims", ()))
+        return asked and (over or is_finished(board))
 
 
 def question(study: str, options) -> Question | None:
@@ -68,7 +71,8 @@ def question(study: str, options) -> Question | None:
     lab = load_yaml(file)       # all its keys are checked before a run starts
     quick = lab.get("quick") if isinstance(lab, dict) else None
     whole = isinstance(quick, dict) and quick.get("claims") in WHICH and isinstance(quick.get("seconds"), (int, float))
-    return Question(study, quick["claims"], quick["seconds"], quick=True) if whole else None
+    without = tuple(map(str, quick.get("without") or ())) if whole else ()
+    return Question(study, quick["claims"], quick["seconds"], quick=True, without=without) if whole else None
 
 
 def with_claims(studies: list[str], options, named: bool) -> list[str]:
@@ -77,6 +81,7 @@ def with_claims(studies: list[str], options, named: bool) -> list[str]:
     found = []
     for study in studies:
         asks = question(study, options)
+        _check_without(asks)
         if asks is None or asks.claims:
             found.append(study)
         elif asks.quick:
@@ -90,6 +95,15 @@ def with_claims(studies: list[str], options, named: bool) -> list[str]:
         else:
             print(f"{study}: no {kind(asks.which)} claim that measurements decide", file=sys.stderr)
     return found
+
+
+def _check_without(asks: Question | None) -> None:
+    """InputError for a claim that lab.yml leaves out of a quick run which would not ask it."""
+    known = ids(asks.study, asks.which) if asks and asks.without else ()
+    for name in asks.without if asks else ():
+        if name not in known:
+            raise InputError(f"the quick profile asks no claim {name!r}{did_you_mean(name, known)}",
+                             file=paths.papers(asks.study) / "lab.yml", key="quick.without", allowed=known)
 
 
 def check_ids(studies, which) -> None:
@@ -241,7 +255,8 @@ class Expected:
         if verbose."""
         board = self.board
         of_kind = "" if board["which"] == "all" else f"{kind(board['which'])} "
-        found = [f"repeats until {board['asked']} {of_kind}claims have a verdict; {board['decided']} have one"]
+        asked = board["asked"] - len(board["closed"])
+        found = [f"repeats until {asked} {of_kind}claims have a verdict; {board['decided']} have one"]
         each = [f"{name} {duration(seconds)}" for name, seconds in self.experiments.items() if seconds]
         found += [f"until all have one: {', '.join(each)}"] if each else []
         found += [f"up to {duration(self.more_s)} beyond the time limit for claims that are expected to be decided "
@@ -338,11 +353,13 @@ def _board(survey, following, asks, page_s) -> dict:
     decided = [one for one in known if planner.is_decided(one)]
     closed = [one for one in known if one not in waiting and one not in decided]
     return {
-        "which": asks.which, "claims": list(asks.claims), "asked": len(known), "decided": len(decided),
+        "which": asks.which, "claims": list(asks.claims), "asked": len(known) + len(asks.without),
+        "decided": len(decided),
         "open": [{"id": one.id, "repeats": one.repeats, "needed": one.needed,
                   "seconds": round(following.seconds[one.id], 1), "late": one.id in following.late}
                  for one in waiting],
-        "closed": [{"id": one.id, "why": _why_closed(one)} for one in closed],
+        "closed": [{"id": one.id, "why": _why_closed(one)} for one in closed]
+        + [{"id": one, "why": "it takes longer than the quick profile"} for one in asks.without],
         "now": {name: {"repeats": repeats, "claims": [one.id for one in waiting if one.experiment == name
                                                       and one.id in following.claims]}
                 for name, repeats in following.repeats.items()},

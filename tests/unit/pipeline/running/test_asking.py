@@ -3,6 +3,7 @@
 import json
 import time
 from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 
 import asked_book
@@ -88,6 +89,26 @@ def test_the_quick_profile_asks_what_lab_yml_says(book, forked, capsys):
     assert run.is_current("asked", {}, run.Options())
     assert not run.is_current("asked", {}, run.Options(which="all"))
     assert not run.is_current("asked", {}, run.Options(given=(("repeats", "2"),)))    # as declared, by whoever says how
+
+
+def test_a_quick_run_leaves_out_the_claims_that_lab_yml_names(book, forked, capsys):
+    quick = "quick: {claims: paper, without: [noisy, other], seconds: 3000}\n"
+    asked_book.write(book, asked_book.LAB + quick)
+    assert plan.plan([], run.Options()) == 0
+    output = capsys.readouterr().out
+    assert "repeats until 1 paper claims have a verdict" in output and "left out: elsewhere, noisy, other" in output
+    assert run.run([], run.Options()) == 0
+    assert repeats(book) == {"ceiling: clients=1": 1, "ceiling: clients=9": 1,
+                             "speed: store=a clients=1": 6, "speed: store=b clients=1": 6}
+    board = pages.note("asked")["board"]
+    assert (board["decided"], board["asked"]) == (1, 4)
+    assert "left out: noisy, it takes longer than the quick profile" in asking.lines(board)
+    assert run.is_current("asked", {}, run.Options())
+    asks = asking.question("asked", run.Options())
+    assert asks.is_answered(board) and not replace(asks, without=("other",)).is_answered(board)
+    asked_book.write(book, asked_book.LAB + quick.replace("noisy", "nosy"))
+    with pytest.raises(InputError, match=r"lab.yml: quick.without: .*'nosy'.*did you mean 'noisy'"):
+        run.run([], run.Options())
 
 
 def question(book, **options):
