@@ -194,7 +194,7 @@ def test_only_the_clouds_host_reaches_the_volumes(platform, stranger):
 
 
 @pytest.mark.parametrize("name", ["reboot_several", "attach_usual_name", "write_volume", "detach",
-                                  "snapshot_fresh", "terminate"])
+                                  "snapshot_fresh", "snapshot_two_clients", "terminate"])
 def test_a_function_of_the_client(ground, name, platform, monkeypatch):
     monkeypatch.setattr(functions, "SEVERAL", 2)    # servers, of an emulated processor
     load = cloud_function(name, ground)

@@ -314,6 +314,7 @@ def platform_metrics(tested, vcpus=1, pinned=False) -> tuple[dict, dict]:
     return {"accelerated": float(facts.get("accelerated", True)),
             "own_plumbing": float(facts.get("own_plumbing", True)),
             "reboots_in_one_call": float(facts.get("api") != "openstack"),
+            "client_versions": 2.0 if facts.get("other_client") else 1.0,
             "compute_machines": float(machines),
             "cores_per_vcpu": cores / vcpus if cores else 1.0,
             "machine_cores": float(all_cores or max(FLAVOR_BY_CORES)), "own_cores": float(own),

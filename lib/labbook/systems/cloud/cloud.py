@@ -135,11 +135,17 @@ class Cloud:
         self._await_volume(volume, READY, "to be made")
         return volume
 
-    def snapshot(self, server: Server, label: str = "snapshot") -> Image:
-        """Make an image of a running server's disk and wait until it is usable."""
+    @property
+    def other_client(self) -> str | None:
+        """Name and version of another client by which `snapshot` can call; None without."""
+        return self.api.other_client
+
+    def snapshot(self, server: Server, label: str = "snapshot", by_other: bool = False) -> Image:
+        """Make an image of a running server's disk and wait until it is usable. by_other: by the other client."""
         with self.ledger.making("image", label) as entry:
             called = clock.now()
-            entry.ids = [self.api.snapshot(server.id, entry.name)]
+            make = self.api.snapshot_by_other if by_other else self.api.snapshot
+            entry.ids = [make(server.id, entry.name)]
         return self._image_ready(entry.ids[0], entry.name, called)
 
     # using

@@ -23,6 +23,7 @@ class Ec2Api:
     """`client(service)`: botocore's client for "ec2" or "ebs". `mark`: the study's id."""
 
     kind = "ec2"
+    other_client = None     # another version of the client, by which images of servers can be made
 
     def __init__(self, client, mark: str, own):
         self._client, self._mark, self._own = client, mark, own

@@ -27,6 +27,7 @@ class OpenStackApi:
     neither named in the environment file nor the project's only one."""
 
     kind = "openstack"
+    other_client = None     # another version of the client, by which images of servers can be made
 
     def __init__(self, connection, mark: str, own=None, network: str | None = None):
         self._cloud, self._mark, self._own, self._network = connection, mark, own, network

@@ -10,9 +10,10 @@ from labbook.lab.cache.push import push
 from labbook.systems.base import Described, Needs
 from labbook.systems.cloud.cloud import Cloud
 from labbook.systems.cloud.ledger import Ledger
-from labbook.systems.cloud.openstack import OpenStackApi
+from labbook.systems.cloud.openstack import TAG, OpenStackApi
 from labbook.systems.keystone.config import Secrets
 from labbook.systems.openstack import guest, seed
+from labbook.systems.openstack.other_client import OtherClient
 from labbook.systems.openstack.platform import Platform
 from labbook.systems.openstack.releases import PORTS, RELEASES
 
@@ -33,14 +34,18 @@ class LabCloud(Cloud):
 
 
 class LabApi(OpenStackApi):
-    """The API of a lab's OpenStack. `description`: further facts about it."""
+    """The API of a lab's OpenStack. `description`: further facts about it. other: an OtherClient."""
 
-    def __init__(self, connection, network: str, description: dict):
+    def __init__(self, connection, network: str, description: dict, other: OtherClient):
         super().__init__(connection, MARK, network=network)
-        self._description = description
+        self._description, self._other = description, other
+        self.other_client = description["other_client"]
 
     def facts(self) -> dict:
         return {**super().facts(), **self._description}
+
+    def snapshot_by_other(self, server_id, name):
+        return self._other.snapshot(server_id, name, {TAG: self._mark})
 
 
 class OpenStack(Described):
@@ -131,7 +136,10 @@ class OpenStack(Described):
     def _made_cloud(self, network, since) -> Cloud:
         connection = seed.connection(self.platform)
         seed.await_workers(self.platform, connection, since)
-        return LabCloud(LabApi(connection, network, self._describe()), Ledger(MARK), at_end=self.destroy)
+        home = self.platform.layout.home
+        other = OtherClient(self.host, seed.administrator(), home / "keys" / "password", home)
+        described = self._describe() | {"other_client": other.name()}
+        return LabCloud(LabApi(connection, network, described, other), Ledger(MARK), at_end=self.destroy)
 
     def _describe(self) -> dict:
         """Properties of the cloud that the study shows beside its measurements."""

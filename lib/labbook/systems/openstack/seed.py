@@ -89,9 +89,13 @@ def data(platform, seed: Seed):
 
 def connection(platform):
     """openstacksdk's connection as the administrator."""
-    return connect_through(
-        platform.host, auth_url=f"http://{HERE}:{PORTS['keystone']}/v3", username=ADMIN, project_name=ADMIN,
-        password=platform.secrets.password, user_domain_name=DOMAIN, project_domain_name=DOMAIN)
+    return connect_through(platform.host, password=platform.secrets.password, **administrator())
+
+
+def administrator() -> dict:
+    """How openstacksdk logs in as the administrator, without the password."""
+    return {"auth_url": f"http://{HERE}:{PORTS['keystone']}/v3", "username": ADMIN, "project_name": ADMIN,
+            "user_domain_name": DOMAIN, "project_domain_name": DOMAIN}
 
 
 def await_workers(platform, cloud, since: float, seconds=UP_SECONDS) -> None:

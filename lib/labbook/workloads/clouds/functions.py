@@ -15,11 +15,11 @@ from labbook.errors import InputError, LabError, SystemFailure
 from labbook.workloads.clouds.testbed import Testbed
 
 NUMBERS = ("failed_to_run", "beyond_fit", "ran_of_fit", "rebooted_share", "others_rebooted", "named_as_asked",
-           "snapshot_booted", "other_works")
+           "snapshot_booted", "clients_differ", "other_works")
 # Four commands had problems in the report; it does not name the other functions. One call too many shows that as
 # many as fit were reached.
 OF_THE_REPORT = ("run_all", "run_one_too_many", "reboot_several", "attach_usual_name", "attach_other_name",
-                 "snapshot_fresh", "installed_snapshot")
+                 "snapshot_fresh", "snapshot_two_clients", "installed_snapshot")
 SEVERAL = 3
 GB = 1
 LETTER = "f"            # the sixth disk: so that the next free name is not the one asked for by chance
@@ -34,8 +34,8 @@ class Load:
     """`rows`: one row: started_s, seconds, ok, evidence. `metrics`: works (1 or 0), evidence (text),
     and NUMBERS, NaN for those of other functions: failed_to_run, beyond_fit and ran_of_fit (servers that ran beyond
     those that fit, and the share of these that ran, where one too many was asked for), rebooted_share,
-    others_rebooted, named_as_asked, snapshot_booted, and other_works (works, of a function that the report does
-    not name)."""
+    others_rebooted, named_as_asked, snapshot_booted, clients_differ (1 where of images by two versions of the client
+    one boots and one does not), and other_works (works, of a function that the report does not name)."""
 
     rows: pd.DataFrame
     metrics: dict
@@ -53,9 +53,7 @@ def cloud_function(name: str, testbed: Testbed) -> Load:
     try:
         works, evidence, numbers = FUNCTIONS[name](testbed)
     except (SystemFailure, LabError) as error:
-        if isinstance(error, LabError) and not getattr(error, "refused", False):
-            raise
-        works, evidence = False, str(error).partition("\n")[0]
+        works, evidence = False, _refusal(error)
         numbers = _failed(name, testbed) if testbed.trying else {}
     if not works:
         testbed.abandon()
@@ -66,6 +64,13 @@ def cloud_function(name: str, testbed: Testbed) -> Load:
     rows = pd.DataFrame([{"started_s": 0.0, "seconds": time.monotonic() - begin, "ok": bool(works),
                           "evidence": evidence}])
     return Load(rows, metrics)
+
+
+def _refusal(error) -> str:
+    """What the cloud failed at or refused; any other error of a lab is raised."""
+    if isinstance(error, LabError) and not getattr(error, "refused", False):
+        raise error
+    return str(error).partition("\n")[0]
 
 
 @contextmanager
@@ -288,9 +293,42 @@ def detach(testbed):
 
 def snapshot_fresh(testbed):
     """Of a server that has just booted."""
+    return _booted(testbed, _marked(testbed), f"cat {MARK}", "here")
+
+
+def snapshot_two_clients(testbed):
+    """Of a server that has just booted, by each of two versions of the client; snapshot_booted is of the other one."""
+    other = testbed.cloud.other_client
+    if other is None:
+        return False, "this cloud is reached by one version of the client", {}
+    server = _marked(testbed)
+    images = [_image_by(testbed, server, by_other) for by_other in (False, True)]
+    testbed.cloud.terminate([server])
+    own_boots, other_boots = (boots for boots, _, _ in images)
+    return (all(same for _, same, _ in images), f"{images[0][2]}; by {other}: {images[1][2]}",
+            {"snapshot_booted": float(other_boots), "clients_differ": float(own_boots != other_boots)})
+
+
+def _image_by(testbed, server, by_other: bool) -> tuple[bool, bool, str]:
+    """Of an image of the server by the other client or the study's: whether it boots, whether it has the server's
+    file, and evidence."""
+    try:
+        with _tried(testbed):
+            image = testbed.cloud.snapshot(server, by_other=by_other)
+        same, evidence, _ = _of_image(testbed, image, f"cat {MARK}", "here")
+        return True, same, evidence
+    except (SystemFailure, LabError) as error:
+        if not testbed.trying:
+            raise
+        testbed.trying = False
+        return False, False, _refusal(error)
+
+
+def _marked(testbed):
+    """A new server with a file of its own."""
     server, = testbed.started(1)
     testbed.ask(server, f"echo here >{MARK} && sync")
-    return _booted(testbed, server, f"cat {MARK}", "here")
+    return server
 
 
 def installed_snapshot(testbed):
@@ -305,6 +343,11 @@ def _booted(testbed, server, command, wanted):
     with _tried(testbed):
         image = testbed.cloud.snapshot(server)
     testbed.cloud.terminate([server])
+    return _of_image(testbed, image, command, wanted)
+
+
+def _of_image(testbed, image, command, wanted):
+    """The same of an image that was made."""
     with _tried(testbed):
         other, = testbed.started(1, image=image)
         found = testbed.ask(other, command, timeout=SOFTWARE_S)
@@ -334,4 +377,4 @@ FUNCTIONS = {function.__name__: function for function in (
     images, vm_types, quota, upload_image, delete_image, run_one, run_several, run_all,
     run_one_too_many, servers_listed, each_rebooted, reboot_several, terminate, create_volume,
     attach_usual_name, attach_other_name, write_volume, detach, delete_volume,
-    snapshot_fresh, installed_snapshot)}
+    snapshot_fresh, snapshot_two_clients, installed_snapshot)}

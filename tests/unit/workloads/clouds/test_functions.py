@@ -50,6 +50,8 @@ class Guest:
 class Cloud:
     """Keeps what a Cloud promises; `broken` names what goes wrong."""
 
+    other_client = "client 1.2"
+
     def __init__(self, *broken):
         self.broken, self.made, self.guests, self.stored, self.discs = broken, {}, {}, [IMAGE], {}
 
@@ -82,6 +84,7 @@ class Cloud:
                 old = image.guest
                 self.guests[server.id].files, self.guests[server.id].marked = old.files, old.marked
         without = {id(one): "no network" for one in made[n - 2:] if "starts" in self.broken}
+        without |= {id(one): "no boot" for one in made if not getattr(image, "boots", True)}
         if "limits" not in self.broken:
             without |= {id(one): "no room" for one in made[CAPACITY:]}
         for server in made:
@@ -116,9 +119,9 @@ class Cloud:
         self.stored.append(Image(str(len(self.stored) + 1), label, "ready", moments=dict(NOW)))
         return self.stored[-1]
 
-    def snapshot(self, server):
+    def snapshot(self, server, by_other=False):
         image = self.upload_image(None, "snapshot")
-        image.guest = self.guests[server.id]
+        image.guest, image.boots = self.guests[server.id], not by_other or "other client" not in self.broken
         return image
 
     def delete_image(self, image):
@@ -170,6 +173,9 @@ def test_each_works_on_a_cloud_that_works(name):
     ("run_one_too_many", "limits", {"beyond_fit": 1, "ran_of_fit": 9 / 8}),
     ("snapshot_fresh", "snapshots", {"snapshot_booted": 0}),
     ("installed_snapshot", "snapshots", {"snapshot_booted": 0}),
+    ("snapshot_two_clients", "snapshots", {"snapshot_booted": 0, "clients_differ": 0}),
+    ("snapshot_two_clients", "other client", {"snapshot_booted": 0, "clients_differ": 1}),
+    ("snapshot_two_clients", "room", {"snapshot_booted": math.nan, "clients_differ": math.nan}),
     ("attach_usual_name", "room", {"named_as_asked": math.nan}),
     ("installed_snapshot", "room", {"snapshot_booted": math.nan}),
     ("reboot_several", "room", {"rebooted_share": math.nan}),
@@ -265,6 +271,13 @@ def test_a_guest_that_does_not_answer_fails_and_a_lab_that_is_gone_is_raised(err
     else:
         metrics = cloud_function("snapshot_fresh", ground).metrics
         assert metrics["works"] == 0 and math.isnan(metrics["snapshot_booted"]), "there was no snapshot"
+
+
+def test_images_by_two_clients_are_not_tried_where_there_is_one(monkeypatch):
+    monkeypatch.setattr(Cloud, "other_client", None)
+    load, _ = tried("snapshot_two_clients")
+    assert load.metrics["works"] == 0 and "one version" in load.metrics["evidence"]
+    assert math.isnan(load.metrics["snapshot_booted"]) and math.isnan(load.metrics["clients_differ"])
 
 
 def test_a_cloud_that_is_down_is_no_function_that_fails():
