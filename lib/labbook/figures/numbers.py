@@ -118,6 +118,13 @@ def _why_none(summary, metric, *settings) -> str:
     return f"not known (no value in {plural(max(counts), 'repeat')})" if counts else NOT_MEASURED_TEXT
 
 
+def counted(text: str, *summaries: pd.DataFrame) -> str:
+    """A count of points in words, and whose these are if not all are this run's: "2 of 18 runs (published run)"."""
+    there = [one for one in summaries if len(one)]
+    run = run_words(pd.concat(there)).lower() if there else ""
+    return f"{text} ({run})" if run else text
+
+
 def _run(summary, where) -> str:
     """Whose the number of a setting is, if not this run's."""
     return run_words(of(summary, **where)).lower()

@@ -18,7 +18,7 @@ from labbook.figures.canvas import (
     panel,
     theme,
 )
-from labbook.figures.numbers import NOT_MEASURED_TEXT, name, number, plural, times
+from labbook.figures.numbers import NOT_MEASURED_TEXT, counted, name, number, plural, times
 from labbook.figures.plots import line_chart
 from labbook.figures.repeats import client_limited, of, says_run
 from labbook.figures.tables import Table
@@ -146,7 +146,9 @@ def runs_with(runs: pd.DataFrame, metric: str, **where) -> str:
     """The number of runs in which the metric is not 0, of those of which it is known, as text: "2 of 18 runs"."""
     chosen = of(runs, **where)
     known = chosen[metric].dropna() if len(chosen) else ()
-    return f"{int((known != 0).sum())} of {plural(len(known), 'run')}" if len(known) else NOT_MEASURED_TEXT
+    if not len(known):
+        return NOT_MEASURED_TEXT
+    return counted(f"{int((known != 0).sum())} of {plural(len(known), 'run')}", chosen)
 
 
 def ways_left(runs: pd.DataFrame):

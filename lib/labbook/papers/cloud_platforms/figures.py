@@ -273,7 +273,7 @@ def summary_numbers(summaries: dict[str, pd.DataFrame]) -> dict[str, str]:
     numbers["swapping-times"] = figures.times(summaries["swapping"], "seconds", {"memory": "small"},
                                               {"memory": "enough"})
     works = int((functions["works"] == 1).sum()) if len(functions) else 0
-    numbers["works"] = f"{works} of {len(functions)}" if len(functions) else "none"
+    numbers["works"] = figures.counted(f"{works} of {len(functions)}", functions) if len(functions) else "none"
     numbers["verified"] = _verified(shaped, summaries["scaling"], summaries["swapping"])
     numbers["most-gb"] = f"{most['image_gb']:g}" if most else "–"
     numbers["most-once"] = figures.plural(int(most["at_once"]), "server") if most else "no server"
@@ -296,4 +296,4 @@ def _first(summary, column) -> dict:
 
 def _verified(*summaries) -> str:
     runs = [value for one in summaries if len(one) for value in one["verified"]]
-    return f"{int(sum(runs))} of {len(runs)}" if runs else "none"
+    return figures.counted(f"{int(sum(runs))} of {len(runs)}", *summaries) if runs else "none"

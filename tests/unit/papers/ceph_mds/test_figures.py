@@ -107,6 +107,10 @@ def test_runs_are_counted_where_something_was_seen():
     assert pictures.runs_with(runs, "client_cut", spare=False) == "1 of 2 runs"
     assert pictures.runs_with(runs, "client_cut", spare=True) == "0 of 1 run"
     assert pictures.runs_with(pd.DataFrame(), "client_cut", spare=True) == "not measured"
+    published = runs.assign(run=["published"] * len(runs))
+    assert pictures.runs_with(published, "client_cut", spare=False) == "1 of 2 runs (published run)"
+    published.loc[0, "run"] = "quick"
+    assert pictures.runs_with(published, "client_cut") == "1 of 3 runs (partly the published run)"
     asked = pd.DataFrame({"right_again": [1.0, 0.0, math.nan]})     # of the last one, not all names were asked in time
     assert pictures.runs_with(asked, "right_again") == "1 of 2 runs"
     assert pictures.runs_with(asked.iloc[2:], "right_again") == "not measured"
