@@ -13,7 +13,7 @@ from labbook import colour, paths
 from labbook.errors import LabError
 from labbook.lab.finding import Finding
 from labbook.lab.quantities import size_text
-from labbook.pipeline.setup import install
+from labbook.pipeline.setup import container_limits, install
 from labbook.pipeline.setup.requirements import EVERY_LAB, all_studies, description, requirements
 
 QUICK = "quick"     # the profile
@@ -237,8 +237,8 @@ def _room(needed, place, file):
     needs = {"cores": needed.cores, "memory": needed.memory_bytes, "disk": needed.disk_bytes}
     why = {"cores": "hosts have their own cores", "memory": "servers and clients run at once",
            "disk": f"data of the servers, in {place.state}"}
-    remedy = {"cores": "Give the hosts fewer cores in lab.yml, or use a larger machine",
-              "memory": "Stop programs that use memory, or use a larger machine",
+    remedy = {"cores": "Give the hosts fewer cores in lab.yml, or use a larger machine or a container with more",
+              "memory": "Stop programs that use memory, or use a larger machine or a container with more",
               "disk": f"Free some space, or name another folder as `state` in {file}"}
     for kind, wanted in needs.items():
         text = str if kind == "cores" else size_text
@@ -257,13 +257,15 @@ def _more_in_full(needed, studies) -> str:
 
 
 def _cores() -> int:
-    return len(os.sched_getaffinity(0))
+    """Whole ones that this process may use up."""
+    return int(min(len(os.sched_getaffinity(0)), container_limits.cores()))
 
 
 def _memory(key) -> int:
-    """Bytes, as /proc/meminfo has them."""
+    """Bytes, as /proc/meminfo has them, or as many as a control group allows."""
     lines = Path("/proc/meminfo").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{key}:"))
+    there = next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{key}:"))
+    return int(min(there, container_limits.memory()))
 
 
 def _disk_free(state) -> int:
