@@ -13,7 +13,7 @@ from labbook.workloads.machines.unixbench import TESTS
 FACTS = (*PLATFORM_FACTS, "suite", "compiler", "bonnie", "mpi")
 # The order of rows in figures and tables, where it is not that of the measurements.
 ORDER = {"boot": ["image_gb", "at_once"], "unixbench": ["cores", "place"], "disk": ["volume"],
-         "shapes": ["vm_cores"], "applications": ["vm_cores"]}
+         "shapes": ["vm_cores"], "applications": ["vm_cores"], "own_network": ["vm_cores"]}
 COMMAND_RELEASES = {"older": "1.6.2", "newer": "2.0"}
 
 
@@ -268,13 +268,15 @@ def summary_numbers(summaries: dict[str, pd.DataFrame]) -> dict[str, str]:
     numbers["read-times"] = figures.times(summaries["disk"], "get_block_kib_per_s", older, newer, volume="local")
     numbers["memory-times"] = figures.times(summaries["caching"], "get_block_kib_per_s",
                                             {"cache_mode": "writeback"}, {"cache_mode": "none"})
-    smallest = {"vm_cores": shaped["vm_cores"].min()} if len(shaped) else {}
-    numbers["cg-times"] = figures.times(shaped, "seconds", older, newer, kernel="cg", **smallest)
+    network = summaries["own_network"]
+    smallest = {"vm_cores": network["vm_cores"].min()} if len(network) else {}
+    numbers["cg-times"] = figures.times(network, "seconds", older, newer, kernel="cg", **smallest)
+    numbers["message-times"] = figures.times(summaries["latency"], "latency_us", older, newer, between="servers")
     numbers["swapping-times"] = figures.times(summaries["swapping"], "seconds", {"memory": "small"},
                                               {"memory": "enough"})
     works = int((functions["works"] == 1).sum()) if len(functions) else 0
     numbers["works"] = figures.counted(f"{works} of {len(functions)}", functions) if len(functions) else "none"
-    numbers["verified"] = _verified(shaped, summaries["scaling"], summaries["swapping"])
+    numbers["verified"] = _verified(shaped, summaries["scaling"], summaries["swapping"], network)
     numbers["most-gb"] = f"{most['image_gb']:g}" if most else "–"
     numbers["most-once"] = figures.plural(int(most["at_once"]), "server") if most else "no server"
     return numbers

@@ -14,10 +14,11 @@ from labbook.workloads.machines import npb as nas
 from labbook.workloads.machines.bonnie_disk import TIMES_MEMORY
 
 DISK_SHARE = 0.95       # of a platform's disk, which a file system and the platform's own files leave
-OF_KERNELS = ("shapes", "applications")
+OF_KERNELS = ("shapes", "applications", "own_network")
 WITHOUT_LOGIN = ("images", "vm_types", "quota", "upload_image", "delete_image", "create_volume", "delete_volume")
 FLAVORS = [one.name for one in PAPER_FLAVORS]
 CACHE_MODES = OpenStack.SETTINGS["cache_mode"]["enum"]
+PLUMBING = OpenStack.SETTINGS["plumbing"]["enum"]
 
 
 def check(experiments, releases: list, cache_mode: str, starts: str, groups: dict[str, dict]) -> None:
@@ -33,6 +34,9 @@ def check(experiments, releases: list, cache_mode: str, starts: str, groups: dic
         "caching": {"cache_mode": CACHE_MODES},
         "shapes": {"kernel": nas.KERNELS, "size": nas.SIZES, "releases": known, "vm_cores": list(FLAVOR_BY_CORES)},
         "applications": {"kernel": nas.KERNELS, "size": nas.SIZES, "vm_cores": list(FLAVOR_BY_CORES)},
+        "own_network": {"kernel": nas.KERNELS, "size": nas.SIZES, "vm_cores": list(FLAVOR_BY_CORES),
+                        "plumbing": PLUMBING},
+        "latency": {"plumbing": PLUMBING},
         "swapping": {"size": list(nas.SIZES[2:])},      # smaller sizes fit into any server's memory
     }
     for group, entries in allowed.items():

@@ -68,11 +68,11 @@ class Platforms:
         return {arm: attempt.setup(lambda lab, arm=arm: make(lab, arm), arm=arm) for arm in arms}
 
     def bed(self, lab, point, hosts: list[str], *, alone: bool = False, **types) -> Bed:
-        """The bed of the point's release, cache mode and memory: one that is kept, or a new one on these hosts.
+        """The bed of the point's release, cache mode, memory and plumbing: one that is kept, or a new one on these hosts.
 
         alone: no other platform is up beside it. types: see `_set`.
         """
-        config = (point.release, point.cache_mode, point.params.get("memory"))
+        config = (point.release, point.cache_mode, point.params.get("memory"), _plumbing(point))
         if point.starts == "one" and not alone and lab is self._lab and (found := self._bed_of(config)):
             return _set(found, **types)     # where it is, on whichever hosts: one start serves all repeats
         for other in self._to_end(lab, config, hosts, alone, fresh=point.starts == "each"):
@@ -104,12 +104,18 @@ class Platforms:
         else:
             its = [lab.host(name) for name in hosts]
             _, settings = self._description.system(point.release)
-            cloud = OpenStack(its, lab.programs.get("kernel"), **settings, cache_mode=point.cache_mode).up().cloud
+            cloud = OpenStack(its, lab.programs.get("kernel"), **settings, cache_mode=point.cache_mode,
+                              plumbing=_plumbing(point)).up().cloud
             via = next(host for host in its if host.role == HOSTED)
         path, public = ssh_key(via)
         testbed = Testbed(cloud, cloud.image("guest"), None, cloud.make_key(public),
                           Guests(cloud, via, path).reach, via.dial)
         return Bed(testbed, lab, via, its, config, kept=point.starts == "one")
+
+
+def _plumbing(point) -> str:
+    """How the lab's own platforms get servers into their network; see OpenStack."""
+    return point.params.get("plumbing", "release")
 
 
 def _set(bed: Bed, vm: str, large: str | None = None, seconds: float | None = None) -> Bed:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from labbook.systems.openstack import paste
+from labbook.systems.openstack import paste, vswitch
 from labbook.systems.openstack.releases import PORTS
 from labbook.targets import USER
 
@@ -27,7 +27,7 @@ class Layout:
     password: of the services, the database and the broker.
     python: the command that runs the release's Python there.
     cache_mode: libvirt's, of guests' disks. virt_type: libvirt's. node: name of the compute node.
-    plug: see releases.Release. cpus: how many processors libvirt sees there.
+    plug: see releases.Release; or `ovs`, by the platform into Open vSwitch. cpus: how many processors libvirt sees there.
     """
 
     home: PurePosixPath
@@ -161,6 +161,7 @@ def nova(layout) -> dict:
             "snapshot_image_format": "qcow2",   # leaves out blocks that were never written
             "connection_uri": libvirt_uri(layout), "wait_soft_reboot_seconds": 10,
             "disk_cachemodes": ",".join(f"{kind}={layout.cache_mode}" for kind in ("file", "network"))},
+        "os_vif_ovs": {"ovsdb_connection": f"unix:{vswitch.SOCKET}"},
         "vnc": {"enabled": "false"}, "spice": {"enabled": "false"},
         "quota": {"instances": NO_LIMIT, "cores": NO_LIMIT, "ram": -1},
         **helpers(layout, "nova", "nova_sys_admin", "vif_plug_ovs_privileged",

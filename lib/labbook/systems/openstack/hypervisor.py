@@ -7,6 +7,7 @@ own. So the host's view gets private folders in these places while the platform 
 import shlex
 
 from labbook.errors import SystemFailure
+from labbook.systems.openstack.vswitch import VSwitch
 
 BRIDGE, GATEWAY, SUBNET = "guests", "192.168.211.1", "192.168.211.0/24"
 POOL = ("192.168.211.10", "192.168.211.250")
@@ -64,6 +65,7 @@ class Hypervisor:
     def __init__(self, host, layout):
         self.host, self.layout = host, layout
         self._folder = layout.home / "libvirt"
+        self._vswitch = VSwitch(host, layout.home / "vswitch")
 
     def up(self) -> None:
         """Start libvirtd and make the network; SystemFailure with its log's end if it does not answer."""
@@ -72,7 +74,10 @@ class Hypervisor:
         self.host.put(qemu_settings(), self._folder / "qemu.conf")
         self.host.put(settings(self._folder), self._folder / "libvirtd.conf")
         self.host.run(VIEW.format(home=home, mark=MARK))
-        self.host.run(NETWORK.format(bridge=BRIDGE, gateway=GATEWAY))
+        if self.layout.plug == "ovs":
+            self._vswitch.up(BRIDGE, f"{GATEWAY}/24")
+        else:
+            self.host.run(NETWORK.format(bridge=BRIDGE, gateway=GATEWAY))
         if self.layout.plug == "tap":    # otherwise libvirt adds guests to the bridge itself
             self.host.put(BRIDGING.format(bridge=BRIDGE), self._folder / "bridging.sh")
             self.host.start("openstack-bridging", f"sh {self._folder}/bridging.sh")
@@ -88,6 +93,7 @@ class Hypervisor:
         """Undo `up` once its processes have ended; may be repeated."""
         self.end_guests()
         self.host.run(NO_NETWORK.format(bridge=BRIDGE))
+        self._vswitch.down()
         self.host.run(NO_VIEW.format(home=shlex.quote(str(self.layout.home)), mark=MARK))
 
     def version(self) -> str:

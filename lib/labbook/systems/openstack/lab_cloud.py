@@ -12,7 +12,7 @@ from labbook.systems.cloud.cloud import Cloud
 from labbook.systems.cloud.ledger import Ledger
 from labbook.systems.cloud.openstack import TAG, OpenStackApi
 from labbook.systems.keystone.config import Secrets
-from labbook.systems.openstack import guest, seed
+from labbook.systems.openstack import guest, seed, vswitch
 from labbook.systems.openstack.other_client import OtherClient
 from labbook.systems.openstack.platform import Platform
 from labbook.systems.openstack.releases import PORTS, RELEASES
@@ -20,7 +20,8 @@ from labbook.systems.openstack.releases import PORTS, RELEASES
 NEWEST = "2026.2"
 MARK = "labbook"
 PLUMBING = {"bridge": "a Linux bridge, by the platform itself",
-            "tap": "tap devices by the platform, bridged by the lab"}
+            "tap": "tap devices by the platform, bridged by the lab",
+            "ovs": "Open vSwitch with its datapath in user space, by the platform itself"}
 VERSIONS = """import importlib.metadata as m
 for one in "keystone glance openstack-placement nova neutron cinder".split():
     print(one, m.version(one))"""
@@ -54,6 +55,8 @@ class OpenStack(Described):
 
     release: zed (Debian's packages) or 2026.2 (PyPI's).
     cache_mode: libvirt's cache mode of guests' disks and volumes.
+    plumbing: how guests get into their network: as the release can without further programs (see releases.Release),
+    or "ovs", through Open vSwitch, into which every release plugs them itself.
 
     Guests share one network with the host. There are the images `guest` (the smallest) and `guest-1gb` and
     so on (guest.SIZES_GB), and the VM types of the report.
@@ -64,6 +67,7 @@ class OpenStack(Described):
         "release": {"enum": list(RELEASES), "default": NEWEST},
         "cache_mode": {"enum": ["none", "writeback", "writethrough", "directsync", "unsafe"],
                        "default": "none"},
+        "plumbing": {"enum": ["release", "ovs"], "default": "release"},
     }
     NEEDS = Needs(packages=(*RELEASES[NEWEST].packages, *guest.NEEDS.packages),
                   commands=("ss", "ps", *guest.NEEDS.commands), artifacts=(RELEASES[NEWEST].python,))
@@ -79,15 +83,16 @@ class OpenStack(Described):
                            remedy="Name a cloud of your own in the environment file")
         store = next((host for host in hosts if host.role == "store"), self.host)
         self.release = RELEASES[self.settings.release]
-        self.platform = Platform(self.host, store, self.release, Secrets.of_machine(),
-                                 self.settings.cache_mode)
+        self.platform = Platform(self.host, store, self.release, Secrets.of_machine(), self.settings.cache_mode,
+                                 "ovs" if self.settings.plumbing == "ovs" else None)
         self.guest = self._cloud = None
 
     @classmethod
     def needs(cls, **settings) -> Needs:
-        release = RELEASES[cls.checked(settings)["release"]]
+        checked = cls.checked(settings)
+        release, switch = RELEASES[checked["release"]], vswitch.PACKAGES if checked["plumbing"] == "ovs" else ()
         artifacts = (release.python,) if release.python else ()
-        return Needs((*release.packages, *guest.NEEDS.packages), artifacts, cls.NEEDS.commands)
+        return Needs((*release.packages, *guest.NEEDS.packages, *switch), artifacts, cls.NEEDS.commands)
 
     def up(self) -> "OpenStack":
         """Remove what an earlier run left, and start from a copy of the seed databases.
@@ -136,6 +141,8 @@ class OpenStack(Described):
     def _made_cloud(self, network, since) -> Cloud:
         connection = seed.connection(self.platform)
         seed.await_workers(self.platform, connection, since)
+        if self.platform.layout.plug == "ovs":
+            seed.add_words(connection, vswitch.GUEST_WORDS)
         home = self.platform.layout.home
         other = OtherClient(self.host, seed.administrator(), home / "keys" / "password", home)
         described = self._describe() | {"other_client": other.name()}
@@ -151,7 +158,7 @@ class OpenStack(Described):
             "hypervisor": f"{self.platform.hypervisor.version()}, "
                           + ("KVM" if accelerated else "processors emulated"),
             "accelerated": accelerated, "cores": self._cores(), "compute_machines": 1,
-            "own_plumbing": self.release.plug == "bridge", "plumbing": PLUMBING[self.release.plug],
+            "own_plumbing": self.platform.layout.plug != "tap", "plumbing": PLUMBING[self.platform.layout.plug],
             "guest": self.guest.name, "volume_way": f"NBD over TCP from {where}",
             "client": f"openstacksdk {importlib.metadata.version('openstacksdk')}",
         }

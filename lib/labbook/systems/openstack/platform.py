@@ -18,7 +18,8 @@ from labbook.systems.sql import MariaDB
 API_SECONDS, BROKER_SECONDS = 120, 90
 PLUGIN = Path(__file__).with_name("on_host") / "openstack_plugin"
 ENTRY = "[neutron.ml2.mechanism_drivers]\nlabbook_tap = openstack_plugin.network:TapDriver\n" \
-        "labbook_bridge = openstack_plugin.network:BridgeDriver\n"
+        "labbook_bridge = openstack_plugin.network:BridgeDriver\n" \
+        "labbook_ovs = openstack_plugin.network:OvsDriver\n"
 METADATA = "Metadata-Version: 2.1\nName: openstack-plugin\nVersion: 1\n"
 FOLDERS = ("locks", "images", "staging", "tasks", "nova", "instances", "neutron", "cinder", "coordination",
            "volumes", "keys/fernet", "keys/credential", "plugins/openstack_plugin",
@@ -32,16 +33,17 @@ END_EPMD = """tries=0; while pgrep -x epmd && [ $tries -lt 50 ]; do
 
 
 class Platform:
-    """One platform. `host` runs everything except volumes, which are on `store` (may be the same host)."""
+    """One platform. `host` runs everything except volumes, which are on `store` (may be the same host). plug: as of
+    config.Layout; None: the release's."""
 
-    def __init__(self, host, store, release: Release, secrets: Secrets, cache_mode="none"):
+    def __init__(self, host, store, release: Release, secrets: Secrets, cache_mode="none", plug: str | None = None):
         self.host, self.store, self.release, self.secrets = host, store, release, secrets
         self.apart = store is not host
         # where volumes are served
         self.volumes_address = store.address if self.apart else config.HERE
         self.database = Database(host, secrets.password, durability="periodic", max_connections=800)
         self._options = {"control": host.address, "password": secrets.password, "cache_mode": cache_mode,
-                         "plug": release.plug}
+                         "plug": plug or release.plug}
         self.layout = self._layout(host, "")
         self.broker, self.hypervisor = Broker(host, self.layout), Hypervisor(host, self.layout)
 

@@ -231,6 +231,13 @@ def _images(platform, cloud, guest) -> dict:
     return found
 
 
+def add_words(cloud, words: str) -> None:
+    """Add words to the kernel's command line of all images that have one."""
+    for image in cloud.image.images():
+        if image.os_command_line:
+            cloud.image.update_image(image, os_command_line=f"{image.os_command_line} {words}")
+
+
 def _image(platform, cloud, guest, name, file, disk_format, more=None) -> str:
     """Create one image and upload its file on the host; returns its id."""
     container = disk_format if disk_format != "raw" else "bare"

@@ -48,7 +48,8 @@ def disk():
     return runs.groupby(["release", "volume"]).median(numeric_only=True).reset_index(), ("release", "volume")
 
 
-PRINTED = {"boot": boot, "shapes": shapes, "applications": shapes, "scaling": scaling, "disk": disk}
+PRINTED = {"boot": boot, "shapes": shapes, "applications": shapes, "own_network": shapes, "scaling": scaling,
+           "disk": disk}
 
 
 def judged_by_the_tables():

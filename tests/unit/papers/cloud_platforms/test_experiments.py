@@ -22,6 +22,8 @@ GROUPS = {
     "caching": dict(cache_mode=["none"]),
     "shapes": dict(kernel=["cg"], size="S", releases=["newer"], vm_cores=[1], ranks=2, pairs=2),
     "applications": dict(kernel=["lu"], size="S", vm_cores=[1], ranks=4, pairs=2),
+    "own_network": dict(kernel=["cg"], size="S", vm_cores=[1], ranks=4, pairs=2, plumbing="ovs"),
+    "latency": dict(plumbing="ovs"),
     "swapping": dict(size="A"),
 }
 
@@ -80,6 +82,8 @@ def test_an_unknown_release_is_refused_before_a_lab():
     ("applications", dict(size="D"), "applications.size"),
     ("shapes", dict(vm_cores=[1, 4], ranks=2), "shapes.ranks"),
     ("applications", dict(vm_cores=[1, 4], ranks=2), "applications.ranks"),
+    ("own_network", dict(plumbing="vlan"), "own_network.plumbing"),
+    ("latency", dict(plumbing=None), "latency.plumbing"),
     ("swapping", dict(size="S"), "swapping.size"),
 ])
 def test_what_cannot_be_measured_is_refused_by_its_key(measure, group, entries, key):

@@ -26,9 +26,9 @@ def did(monkeypatch):
     did = []
 
     class OpenStack:
-        def __init__(self, hosts, kernel, release, cache_mode):
+        def __init__(self, hosts, kernel, release, cache_mode, plumbing):
             assert kernel == "/srv/kernel"
-            self.what = release, cache_mode, [host.name for host in hosts]
+            self.what = release, cache_mode, [host.name for host in hosts], *([plumbing] * (plumbing != "release"))
 
         def up(self):
             did.append(("up", *self.what))
@@ -109,6 +109,14 @@ def test_servers_with_other_memory_are_on_a_platform_of_their_own(several, did):
     beds = [several.bed(lab, arm(memory=memory), hosts, vm="m1.small")
             for memory, hosts in (("small", HOSTS["older"]), ("enough", HOSTS["newer"]))]
     assert beds[0] is not beds[1] and len(did) == 2
+
+
+def test_another_plumbing_takes_a_platform_of_its_own_in_the_place_of_the_other(several, did):
+    lab = Lab()
+    for more in ({}, {"plumbing": "ovs"}, {"plumbing": "ovs"}):
+        several.bed(lab, arm(**more), HOSTS["newer"], vm="m1.small")
+    up = ("up", "2026.2", "none", HOSTS["newer"])
+    assert did == [up, ("end", *up[1:]), (*up, "ovs")]
 
 
 @pytest.mark.parametrize("at_once", [True, False])

@@ -222,15 +222,18 @@ echo 'Deleted 10: tap4: <BROADCAST> mtu 1500 state DOWN'
     assert (tmp_path / "calls").read_text() == "link set tap1-a2 master guests up\n"
 
 
-@pytest.mark.parametrize("plug, bridged", [("tap", True), ("bridge", False)])
+@pytest.mark.parametrize("plug, bridged", [("tap", True), ("bridge", False), ("ovs", False)])
 def test_the_lab_adds_devices_only_for_releases_with_taps(tmp_path, plug, bridged):
-    """Otherwise libvirt adds them."""
-    host, started = here_host(tmp_path, "h1"), []
-    host.run = lambda command, check=True: SimpleNamespace(exit_code=0)
+    """Otherwise libvirt adds them, to a bridge of Linux or of Open vSwitch."""
+    host, started, ran = here_host(tmp_path, "h1"), [], []
+    host.run = lambda command, check=True: ran.append(command) or SimpleNamespace(exit_code=0)
     host.put = lambda *_: None
     host.start = lambda name, command: started.append(name) or SimpleNamespace(alive=lambda: True)
     hypervisor.Hypervisor(host, replace(LAYOUT, plug=plug)).up()
     assert ("openstack-bridging" in started) == bridged and "openstack-libvirtd" in started
+    assert {"openstack-ovsdb", "openstack-vswitch"} <= {*started} if plug == "ovs" else len(started) == 1 + bridged
+    assert any("add-br guests" in one for one in ran) == (plug == "ovs")
+    assert any("type bridge" in one for one in ran) == (plug != "ovs")
 
 
 def test_guests_addresses_gateway_and_prefix_agree():

@@ -1,7 +1,8 @@
 """Mechanism drivers of Neutron's ML2 that plug ports without an agent.
 
 TapDriver has the hypervisor make a tap device for each port, which a process on the host adds to the
-bridge. BridgeDriver names the bridge to the compute host, which plugs the port itself.
+bridge. BridgeDriver and OvsDriver name the bridge, of Linux or of Open vSwitch, to the compute host, which plugs the
+port itself.
 """
 
 from neutron_lib import constants
@@ -26,3 +27,8 @@ class TapDriver(api.MechanismDriver):
 class BridgeDriver(TapDriver):
     # claims that ports are filtered, or os-vif has iptables drop the bridge's packets
     KIND, DETAILS = "bridge", {"port_filter": True, "bridge_name": BRIDGE}
+
+
+class OvsDriver(TapDriver):
+    KIND, DETAILS = "ovs", {"port_filter": False, "ovs_hybrid_plug": False, "bridge_name": BRIDGE,
+                            "datapath_type": "netdev", "connectivity": "l2"}
