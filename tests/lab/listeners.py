@@ -24,13 +24,14 @@ OPENS = {
 }
 
 
-def check_listeners(hosts, *systems: str, crew: bool = False) -> None:
+def check_listeners(hosts, *systems: str, crew: bool = False, more=()) -> None:
     """Fail with every listener that none of these systems may have, and where one has none.
 
-    `crew`: a crew's controller runs, which listens at its host's control address.
+    `crew`: a crew's controller runs, which listens at its host's control address. more: further ports, which SECURITY.md
+    has in words.
     """
     found = {host.name: parse(host.run(LISTEN).stdout) for host in hosts}
-    ports = set().union(*(OPENS[name] for name in systems))
+    ports = set(more).union(*(OPENS[name] for name in systems))
     wrong = [f"{host.name}: {one}" for host in hosts for one in found[host.name]
              if not allowed(one, host, ports, crew)]
     assert not wrong, "\n".join(wrong)

@@ -18,7 +18,7 @@ from labbook.lab import Environment, LabDescription
 from labbook.papers.cloud_platforms import turns
 from labbook.papers.cloud_platforms.boot import boot
 from labbook.papers.cloud_platforms.pinning import halves
-from labbook.papers.cloud_platforms.platforms import Platforms, host_sets
+from labbook.papers.cloud_platforms.platforms import COMPUTE, Platforms, host_sets
 from labbook.papers.cloud_platforms.turns import Tested
 from labbook.systems.cloud.model import Flavor
 from labbook.workloads.clouds.functions import cloud_function
@@ -28,6 +28,7 @@ from labbook.workloads.machines.bonnie_disk import bonnie_disk
 from labbook.workloads.machines.machine import Machine
 
 FLAVOR_BY_CORES = {1: "m1.small", 2: "m1.large", 4: "c1.xlarge"}    # the report's table 5
+COMPUTE_SITES = ("room", "rack")        # of lab.yml: of the platform, and of its compute hosts
 PLATFORM_FACTS = ("platform", "hypervisor", "plumbing", "guest", "volume_way", "client")
 BOTH = ("older", "newer")
 WARM_SHARE = 0.2        # of a pass of Dhrystone, thrown away: the first seconds of load are unlike the others
@@ -107,16 +108,19 @@ class Experiments:
 
     def boot(self, experiment) -> None:
         """Start `at_once` servers by one call; record when each was launched, ran and, where `until` is ssh,
-        answered. Where it is running, servers are ended as soon as they run."""
+        answered. Where it is running, servers are ended as soon as they run. Optional: rtt_ms, of the link between the
+        platform and its compute hosts."""
         def prepare(bed, point):
             bed.testbed.clear()
+            if "rtt_ms" in point.params:
+                bed.lab.link(*COMPUTE_SITES).shape(rtt_ms=point.rtt_ms)
             if not bed.testbed.cloud.own:
                 bed.testbed.flavor = as_large_as_the_image(bed)
-            bed.testbed.cached(bed.testbed.cloud.image(f"guest-{point.image_gb:g}gb"))
+            bed.testbed.cached(bed.testbed.cloud.image(f"guest-{point.image_gb:g}gb"), len(bed.lab.role(COMPUTE)) or 1)
             return Tested(bed)
 
         self._measure(experiment, prepare, at_once(boot), types=lambda point: {"vm": point.vm},
-                      vcpus=lambda point: point.at_once)
+                      vcpus=lambda point: point.at_once, more=lambda tested, point: (placed(tested), {}))
 
     def unixbench(self, experiment) -> None:
         """Run the twelve tests in one server, or on the bare node. Beside a server of one core of the newer
@@ -236,9 +240,7 @@ class Experiments:
         def more(tested, point):
             via = tested.machines[0].via
             metrics, facts = build_facts(nas.facts(via), "npb")
-            most = max(servers_by_machine(tested.servers).values(), default=len(tested.servers))
-            return metrics | {"mpi": via.run("mpirun --version | head -1").stdout.strip(),
-                              "most_on_a_machine": float(most)}, facts
+            return metrics | placed(tested) | {"mpi": via.run("mpirun --version | head -1").stdout.strip()}, facts
 
         self._measure(experiment, prepare, at_once(run), warm=at_once(run), types=types, vcpus=processes, more=more)
 
@@ -291,6 +293,12 @@ def with_volume(bed, server, size_gb: int) -> None:
     testbed.ask(server, f"mkfs.ext4 -qF /dev/{device} && mkdir -p {FROM_NETWORK} && "
                         f"mount /dev/{device} {FROM_NETWORK}", timeout=300)
     bed.mounted = server.id
+
+
+def placed(tested) -> dict:
+    """How many of the servers the fullest of the cloud's machines has."""
+    most = max(servers_by_machine(tested.servers).values(), default=len(tested.servers))
+    return {"most_on_a_machine": float(most)}
 
 
 def servers_by_machine(servers) -> Counter:

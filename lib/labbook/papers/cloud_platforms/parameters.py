@@ -29,6 +29,7 @@ def check(experiments, releases: list, cache_mode: str, starts: str, groups: dic
     allowed = {
         "functions": {"function": list(FUNCTIONS), "releases": known, "vm": FLAVORS, "large": FLAVORS},
         "boot": {"vm": FLAVORS, "until": UNTIL, **({} if experiments.own else {"image_gb": list(SIZES_GB)})},
+        "compute_hosts": {"release": known, "vm": FLAVORS, "image_gb": list(SIZES_GB)},
         "unixbench": {"place": ["vm", "node"], "copies": ["one", "all"], "cores": list(FLAVOR_BY_CORES)},
         "disk": {"volume": ["local", "network", "node"], "vm": FLAVORS},
         "caching": {"cache_mode": CACHE_MODES},
@@ -69,7 +70,7 @@ def _check_way(experiments, groups) -> None:
         return
     without = {"functions": set(groups["functions"]["function"]) <= {*WITHOUT_LOGIN},
                "boot": groups["boot"]["until"] == "running",
-               "caching": True, "swapping": True}   # of the lab's own cloud
+               "caching": True, "swapping": True, "compute_hosts": True}    # of the lab's own cloud
     for name, group in groups.items():
         if group["repeats"] and not without.get(name):
             raise InputError(

@@ -17,6 +17,7 @@ from labbook.workloads.clouds.testbed import Testbed
 
 STARTS = ("one", "each")
 HOSTED = "cloud"        # the role of a host that runs a platform
+COMPUTE = "compute"     # of one that runs guests alone; those in the lab are of the one platform that is up then
 
 
 @dataclass
@@ -102,7 +103,7 @@ class Platforms:
         if point.release in lab.clouds:
             cloud, via, its = own_cloud(lab, point.release), lab.role("client")[0], []
         else:
-            its = [lab.host(name) for name in hosts]
+            its = [*(lab.host(name) for name in hosts), *lab.role(COMPUTE)]
             _, settings = self._description.system(point.release)
             cloud = OpenStack(its, lab.programs.get("kernel"), **settings, cache_mode=point.cache_mode,
                               plumbing=_plumbing(point)).up().cloud

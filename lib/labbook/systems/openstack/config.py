@@ -28,6 +28,8 @@ class Layout:
     python: the command that runs the release's Python there.
     cache_mode: libvirt's, of guests' disks. virt_type: libvirt's. node: name of the compute node.
     plug: see releases.Release; or `ovs`, by the platform into Open vSwitch. cpus: how many processors libvirt sees there.
+    machines: how many compute hosts the platform has, if they are others than that of its other services; 0 where that
+    one computes.
     """
 
     home: PurePosixPath
@@ -39,6 +41,7 @@ class Layout:
     node: str = "cloud"
     plug: str = "tap"
     cpus: int = 2
+    machines: int = 0
 
     def database(self, name: str) -> str:
         return f"mysql+pymysql://{USER}:{self.password}@{self.control}:3306/{name}"
@@ -141,7 +144,7 @@ def nova(layout) -> dict:
             "force_config_drive": "true", "mkisofs_cmd": "genisoimage",
             # no agent plugs ports, so no event would come
             "vif_plugging_timeout": 0, "vif_plugging_is_fatal": "false",
-            "cpu_allocation_ratio": (VCPUS + 0.5) / layout.cpus, "ram_allocation_ratio": 4,
+            "cpu_allocation_ratio": (VCPUS / max(layout.machines, 1) + 0.5) / layout.cpus, "ram_allocation_ratio": 4,
             "disk_allocation_ratio": 100, "reserved_host_memory_mb": 512, "reserved_host_disk_mb": 0,
             "report_interval": 5, "service_down_time": 60, "running_deleted_instance_action": "noop",
         },

@@ -51,7 +51,8 @@ class LabApi(OpenStackApi):
 
 class OpenStack(Described):
     """The host of role cloud runs everything except volumes, which are on the first host of role store if
-    there is one.
+    there is one, and guests, which are on the hosts of role compute if there are any. Guests of two of these do not
+    reach each other.
 
     release: zed (Debian's packages) or 2026.2 (PyPI's).
     cache_mode: libvirt's cache mode of guests' disks and volumes.
@@ -83,8 +84,9 @@ class OpenStack(Described):
                            remedy="Name a cloud of your own in the environment file")
         store = next((host for host in hosts if host.role == "store"), self.host)
         self.release = RELEASES[self.settings.release]
-        self.platform = Platform(self.host, store, self.release, Secrets.of_machine(), self.settings.cache_mode,
-                                 "ovs" if self.settings.plumbing == "ovs" else None)
+        self._plain = Platform(self.host, store, self.release, Secrets.of_machine(), self.settings.cache_mode,
+                               "ovs" if self.settings.plumbing == "ovs" else None)
+        self.platform = self._plain.with_computes([host for host in hosts if host.role == "compute"])
         self.guest = self._cloud = None
 
     @classmethod
@@ -101,7 +103,7 @@ class OpenStack(Described):
         """
         self.platform.destroy()
         self.guest = guest.make(self.host, kernel=self._kernel)
-        databases = seed.databases(self.platform, self.guest)
+        databases = seed.databases(self._plain, self.guest)
         try:
             self.platform.start_backends(seed.data(self.platform, databases))
             there = push(self.host, self.guest.folder)
@@ -141,6 +143,8 @@ class OpenStack(Described):
     def _made_cloud(self, network, since) -> Cloud:
         connection = seed.connection(self.platform)
         seed.await_workers(self.platform, connection, since)
+        if self.platform.computes:
+            self.platform.manage(seed.services.discovering(self.platform.layout))
         if self.platform.layout.plug == "ovs":
             seed.add_words(connection, vswitch.GUEST_WORDS)
         home = self.platform.layout.home
@@ -155,9 +159,9 @@ class OpenStack(Described):
         accelerated = self.platform.layout.virt_type == "kvm"
         return {
             "platform": f"OpenStack {self.release.name}",
-            "hypervisor": f"{self.platform.hypervisor.version()}, "
+            "hypervisor": f"{self.platform.hypervisors[0].version()}, "
                           + ("KVM" if accelerated else "processors emulated"),
-            "accelerated": accelerated, "cores": self._cores(), "compute_machines": 1,
+            "accelerated": accelerated, "cores": self._cores(), "compute_machines": len(self.platform.hypervisors),
             "own_plumbing": self.platform.layout.plug != "tap", "plumbing": PLUMBING[self.platform.layout.plug],
             "guest": self.guest.name, "volume_way": f"NBD over TCP from {where}",
             "client": f"openstacksdk {importlib.metadata.version('openstacksdk')}",

@@ -12,7 +12,7 @@ from labbook.systems.keystone.config import Secrets
 from labbook.systems.openstack import config, services
 from labbook.systems.openstack.config import BROKER_PORT, BROKER_USER
 from labbook.systems.openstack.hypervisor import Hypervisor
-from labbook.systems.openstack.releases import DEBIAN_PYTHON, Release
+from labbook.systems.openstack.releases import DEBIAN_PYTHON, PORTS, Release
 from labbook.systems.sql import MariaDB
 
 API_SECONDS, BROKER_SECONDS = 120, 90
@@ -33,29 +33,40 @@ END_EPMD = """tries=0; while pgrep -x epmd && [ $tries -lt 50 ]; do
 
 
 class Platform:
-    """One platform. `host` runs everything except volumes, which are on `store` (may be the same host). plug: as of
-    config.Layout; None: the release's."""
+    """One platform. `host` runs everything except volumes, which are on `store` (may be the same host), and guests
+    where they have compute hosts of their own. plug: as of config.Layout; None: the release's."""
 
-    def __init__(self, host, store, release: Release, secrets: Secrets, cache_mode="none", plug: str | None = None):
+    def __init__(self, host, store, release: Release, secrets: Secrets, cache_mode="none", plug: str | None = None,
+                 computes=()):
         self.host, self.store, self.release, self.secrets = host, store, release, secrets
+        self._given = host, store, release, secrets, cache_mode, plug
+        self.computes = list(computes)
         self.apart = store is not host
         # where volumes are served
         self.volumes_address = store.address if self.apart else config.HERE
         self.database = Database(host, secrets.password, durability="periodic", max_connections=800)
         self._options = {"control": host.address, "password": secrets.password, "cache_mode": cache_mode,
-                         "plug": plug or release.plug}
+                         "plug": plug or release.plug, "machines": len(self.computes)}
         self.layout = self._layout(host, "")
-        self.broker, self.hypervisor = Broker(host, self.layout), Hypervisor(host, self.layout)
+        self.broker = Broker(host, self.layout)
+        self.hypervisors = [Hypervisor(one, self._layout(one, "")) for one in self.computes or [host]]
+
+    def with_computes(self, computes) -> "Platform":
+        """Another one that differs in its compute hosts; this one without any."""
+        return Platform(*self._given, computes) if computes else self
 
     def deploy(self, accelerated: bool = False) -> None:
         """Write the services' files on both hosts. `accelerated`: guests run on KVM."""
         self._options["virt_type"] = "kvm" if accelerated else "qemu"
-        layouts = in_parallel(self._hosts(), self._deployed)
-        self.layout, self.store_layout = layouts[0], layouts[-1]
+        self._layouts = dict(zip((host.name for host in self._hosts()), in_parallel(self._hosts(), self._deployed)))
+        self.layout, self.store_layout = self._layouts[self.host.name], self._layouts[self.store.name]
         self.store.put(config.ini(config.nbd(self.store_layout, self.volumes_address)),
                        self.store_layout.etc("cinder") / "nbd.conf")
+        computing = [one.address for one in self.computes]
         if self.apart:
-            self.store.run(services.admission(self.host.address))
+            self.store.run(services.admission(computing or [self.host.address], services.NBD_PORT))
+        if computing:
+            self.host.run(services.admission(computing, *PORTS.values()))
 
     def start_backends(self, data=None) -> None:
         """Start the broker, without waiting for it, and the database; `data` as in Database.deploy."""
@@ -69,7 +80,7 @@ class Platform:
         Services that need others at their start wait for these themselves.
         """
         began = self.begin(*(one.name for _, one in self.services() if one.name not in running))
-        self.hypervisor.up()
+        in_parallel(self.hypervisors, Hypervisor.up)
         self.broker.await_answer()
         self.await_answers(began)
 
@@ -93,7 +104,8 @@ class Platform:
         """(host, service) of all services."""
         own = [*services.apis(self.release, self.layout), *services.workers(self.layout)]
         return [(self.host, one) for one in own] + [
-            (self.store, one) for one in services.volumes(self.store_layout, self.volumes_address)]
+            (self.store, one) for one in services.volumes(self.store_layout, self.volumes_address)] + [
+            (host, one) for host in self.computes for one in services.computing(self._layouts[host.name])]
 
     def manage(self, line: str, timeout=600) -> str:
         """The output of a command line of one of the services' tools."""
@@ -120,12 +132,12 @@ class Platform:
 
     def destroy(self) -> None:
         """Kill everything and remove all files; may be repeated."""
-        self.hypervisor.end_guests()
+        in_parallel(self.hypervisors, Hypervisor.end_guests)
         self.end_services()
         if self.database.process is not None:
             self.database.process.kill()
         self.broker.end_epmd()
-        self.hypervisor.down()
+        in_parallel(self.hypervisors, Hypervisor.down)
         self.host.run(f"hostname {self.host.name}")
         self.database.destroy()
         for host in self._hosts():
@@ -148,11 +160,11 @@ class Platform:
         in_parallel(jobs, end)
 
     def _hosts(self):
-        return [self.host, self.store] if self.apart else [self.host]
+        return [self.host, *([self.store] if self.apart else []), *self.computes]
 
     def _deployed(self, host) -> config.Layout:
         layout = self._layout(host, python_on(host, self.release, self._home(host)))
-        if host is self.host:       # by which libvirt and so Nova know it, whatever the host's name in the lab
+        if host is self.host or host in self.computes:  # by which libvirt and so Nova know it, whatever its name is
             host.run(f"hostname {layout.node}")
             layout = replace(layout, cpus=int(host.run("getconf _NPROCESSORS_ONLN").stdout))
         put_files(host, self.release, layout, self.secrets)
@@ -162,7 +174,8 @@ class Platform:
         return host.root / "openstack"
 
     def _layout(self, host, python):
-        return config.Layout(self._home(host), python=python, **self._options)
+        node = {"node": host.name} if host in self.computes else {}
+        return config.Layout(self._home(host), python=python, **self._options, **node)
 
     def _answers(self, host, port) -> bool:
         """Whether the port answers an HTTP request, with whatever status below 500."""

@@ -31,10 +31,11 @@ MANAGE = {  # per part: entry of its management tool, and the tool's arguments o
     "neutron": ("neutron.db.migration.cli:main", (("upgrade", "heads"),)),
     "cinder": ("cinder.cmd.manage:main", (("db", "sync"),)),
 }
+COMPUTE = "nova-compute"
 # Processes without a port: {process: (its part, its entry)}.
 WORKERS = {"nova-conductor": ("nova", "openstack_plugin.conductor:start"),
            "nova-scheduler": ("nova", "openstack_plugin.scheduler:start"),
-           "nova-compute": ("nova", "openstack_plugin.compute:start"),
+           COMPUTE: ("nova", "openstack_plugin.compute:start"),
            "cinder-scheduler": ("cinder", "cinder.cmd.scheduler:main")}
 VOLUMES = ("cinder", "cinder.cmd.volume:main")
 

@@ -19,7 +19,7 @@ from labbook.systems.keystone.config import ADMIN, DOMAIN
 from labbook.systems.openstack import services
 from labbook.systems.openstack.config import HERE, REGION
 from labbook.systems.openstack.hypervisor import GATEWAY, POOL, SUBNET
-from labbook.systems.openstack.releases import PARTS, PORTS
+from labbook.systems.openstack.releases import COMPUTE, PARTS, PORTS
 from labbook.systems.sql import MARIADBD, fetch_data
 
 RECIPE = 2      # version of what is made here; a new number makes new seeds
@@ -104,16 +104,18 @@ def await_workers(platform, cloud, since: float, seconds=UP_SECONDS) -> None:
     Reports from before the database was copied do not count. SystemFailure with the log's end of a
     worker that has ended or does not report.
     """
-    wanted = {"nova-conductor", "nova-scheduler", "nova-compute", "cinder-scheduler", "cinder-volume"}
+    wanted = {("nova-conductor", ""), ("nova-scheduler", ""), ("cinder-scheduler", ""), ("cinder-volume", ""), *(
+        (COMPUTE, node) for node in [one.name for one in platform.computes] or [platform.layout.node])}
     until = time.monotonic() + seconds
     while True:
         there = [*cloud.compute.services(), *cloud.block_storage.services()]
-        missing = wanted - {one.binary for one in there if one.state == "up" and _epoch(one.updated_at) > since}
+        missing = wanted - {(one.binary, one.host if one.binary == COMPUTE else "") for one in there
+                            if one.state == "up" and _epoch(one.updated_at) > since}
         if not missing:
             return
-        _require_alive(platform, missing)
+        _require_alive(platform, {name for name, _ in missing})
         if time.monotonic() > until:
-            name = sorted(missing)[0]
+            name = sorted(missing)[0][0]
             raise SystemFailure(f"{platform.host.name}: waited for {name} to report: not within "
                                 f"{seconds:g} s", log=platform.log_tail(name))
         time.sleep(0.3)

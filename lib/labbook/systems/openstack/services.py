@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from labbook.systems.openstack import config
-from labbook.systems.openstack.releases import MANAGE, PORTS, VOLUMES, WORKERS
+from labbook.systems.openstack.releases import COMPUTE, DEBIAN_PYTHON, MANAGE, PORTS, VOLUMES, WORKERS
 
 NBD_PORT = 10809
 DATABASES = ("keystone", "glance", "placement", "nova", "nova_api", "nova_cell0", "neutron", "cinder")
@@ -41,14 +41,33 @@ def apis(release, layout) -> list[Service]:
 
 
 def workers(layout) -> list[Service]:
-    return [Service(name, config.entry(layout, name, where, part), env=environment(layout) | (
-        awaiting(*asked_at_once(layout)) if name == "nova-compute" else {}))
-            for name, (part, where) in WORKERS.items()]
+    """The services without a port on the platform's host; that for guests only where it computes."""
+    return [_worker(name, layout) for name in WORKERS if name != COMPUTE or not layout.machines] + (
+        [relay(layout, layout.control, config.HERE)] if layout.machines else [])
+
+
+def computing(layout) -> list[Service]:
+    """The services on a compute host of its own. They reach the platform's APIs at the addresses that its own
+    services use, through relays."""
+    return [relay(layout, config.HERE, layout.control), _worker(COMPUTE, layout)]
+
+
+def relay(layout, listen: str, to: str) -> Service:
+    """Connections to the APIs' ports at one address go to the same ports at another one."""
+    words = " ".join(f"{listen}:{port}={to}:{port}" for port in PORTS.values())
+    return Service("relay", f"{DEBIAN_PYTHON} {layout.home}/plugins/openstack_plugin/relay.py {words}")
+
+
+def _worker(name, layout) -> Service:
+    part, where = WORKERS[name]
+    more = awaiting(*asked_at_once(layout)) if name == COMPUTE else {}
+    return Service(name, config.entry(layout, name, where, part), env=environment(layout) | more)
 
 
 def asked_at_once(layout) -> list[str]:
     """What nova-compute needs at its start: without it, it would give up or wait for a minute."""
-    return [f"{config.HERE}:{PORTS['keystone']}", f"{config.HERE}:{PORTS['placement']}",
+    apis = layout.control if layout.machines else config.HERE
+    return [f"{apis}:{PORTS['keystone']}", f"{apis}:{PORTS['placement']}",
             f"{layout.control}:{config.BROKER_PORT}", f"{layout.home}/libvirt/libvirt-sock"]
 
 
@@ -69,13 +88,13 @@ def volumes(layout, address: str) -> list[Service]:
                         f"{address}:{NBD_PORT}", f"{layout.control}:{config.BROKER_PORT}"))]
 
 
-def admission(client: str) -> str:
-    """Shell commands, as root, that let only host `client` reach the server of the volumes, which asks
-    for no password: Nova and libvirt cannot give it one."""
-    rule = f"INPUT -p tcp --dport {NBD_PORT}"
+def admission(clients: list[str], *ports: int) -> str:
+    """Shell commands, as root, that let only these addresses reach ports of the host: the server of the volumes asks
+    for no password, since Nova and libvirt cannot give it one."""
+    rules = [f"INPUT -p tcp --dport {port} {words}" for port in ports for words in (
+        "-i lo -j ACCEPT", *(f"-s {client} -j ACCEPT" for client in clients), "-j DROP")]
     return "; ".join(["set -e; PATH=$PATH:/usr/sbin:/sbin", *(
-        f"iptables -w -C {each} 2> /dev/null || iptables -w -A {each}" for each in (
-            f"{rule} -i lo -j ACCEPT", f"{rule} -s {client} -j ACCEPT", f"{rule} -j DROP"))])
+        f"iptables -w -C {each} 2> /dev/null || iptables -w -A {each}" for each in rules)])
 
 
 def gunicorn_files(release, layout) -> dict[str, str]:

@@ -97,10 +97,10 @@ class Testbed:
             if left:
                 self.cloud.terminate(left)
 
-    def cached(self, image) -> None:
-        """Make the cloud's host cache the image, by running a server from it; once for each image."""
+    def cached(self, image, machines: int = 1) -> None:
+        """Make the cloud's hosts cache the image, by running a server from it on each; once for each image."""
         if image.id not in self.known:
-            made = self.run(1, image)
+            made = self.run(machines, image)
             self.cloud.await_running(made, self.seconds)
             self.cloud.require_running(made)
             self.cloud.terminate(made)

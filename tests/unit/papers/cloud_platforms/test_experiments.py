@@ -24,6 +24,7 @@ GROUPS = {
     "applications": dict(kernel=["lu"], size="S", vm_cores=[1], ranks=4, pairs=2),
     "own_network": dict(kernel=["cg"], size="S", vm_cores=[1], ranks=4, pairs=2, plumbing="ovs"),
     "latency": dict(plumbing="ovs"),
+    "compute_hosts": dict(release="newer", vm="m1.small", image_gb=[0.5]),
     "swapping": dict(size="A"),
 }
 
@@ -84,6 +85,8 @@ def test_an_unknown_release_is_refused_before_a_lab():
     ("applications", dict(vm_cores=[1, 4], ranks=2), "applications.ranks"),
     ("own_network", dict(plumbing="vlan"), "own_network.plumbing"),
     ("latency", dict(plumbing=None), "latency.plumbing"),
+    ("compute_hosts", dict(release="newest"), "compute_hosts.release"),
+    ("compute_hosts", dict(image_gb=[20]), "compute_hosts.image_gb"),
     ("swapping", dict(size="S"), "swapping.size"),
 ])
 def test_what_cannot_be_measured_is_refused_by_its_key(measure, group, entries, key):

@@ -14,10 +14,13 @@ HOSTS = {"older": ["cloud", "store"], "newer": ["cloud2", "store2"]}
 
 
 class Lab:
-    clouds, programs = (), {"kernel": "/srv/kernel"}
+    clouds, programs, computes = (), {"kernel": "/srv/kernel"}, ()
 
     def host(self, name):
         return SimpleNamespace(name=name, role="cloud" if "cloud" in name else "store", dial=None)
+
+    def role(self, role):
+        return [SimpleNamespace(name=name, role=role) for name in self.computes]
 
 
 @pytest.fixture
@@ -117,6 +120,13 @@ def test_another_plumbing_takes_a_platform_of_its_own_in_the_place_of_the_other(
         several.bed(lab, arm(**more), HOSTS["newer"], vm="m1.small")
     up = ("up", "2026.2", "none", HOSTS["newer"])
     assert did == [up, ("end", *up[1:]), (*up, "ovs")]
+
+
+def test_the_labs_compute_hosts_are_the_platforms(several, did):
+    lab = Lab()
+    lab.computes = ("compute1", "compute2")
+    several.bed(lab, arm(), HOSTS["newer"], vm="m1.small")
+    assert did == [("up", "2026.2", "none", [*HOSTS["newer"], "compute1", "compute2"])]
 
 
 @pytest.mark.parametrize("at_once", [True, False])

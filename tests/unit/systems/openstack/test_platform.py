@@ -59,7 +59,8 @@ def test_a_worker_that_has_ended_is_named_at_once():
     worker = SimpleNamespace(name="nova-compute", process="openstack-nova-compute")
     there = SimpleNamespace(compute=SimpleNamespace(services=list), block_storage=SimpleNamespace(services=list))
     with pytest.raises(SystemFailure, match="cloud: nova-compute ended with exit code 1") as failure:
-        seed.await_workers(SimpleNamespace(host=host, services=lambda: [(host, worker)]), there, since=0)
+        seed.await_workers(SimpleNamespace(host=host, services=lambda: [(host, worker)], computes=[],
+                                           layout=SimpleNamespace(node="cloud")), there, since=0)
     assert "No module" in failure.value.log
 
 
