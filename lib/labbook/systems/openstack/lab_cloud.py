@@ -3,6 +3,7 @@
 import importlib.metadata
 import re
 import time
+from functools import partial
 from types import SimpleNamespace
 
 from labbook.errors import InputError, LabError
@@ -12,7 +13,7 @@ from labbook.systems.cloud.cloud import Cloud
 from labbook.systems.cloud.ledger import Ledger
 from labbook.systems.cloud.openstack import TAG, OpenStackApi
 from labbook.systems.keystone.config import Secrets
-from labbook.systems.openstack import guest, seed, vswitch
+from labbook.systems.openstack import guest, seed, services, vswitch
 from labbook.systems.openstack.other_client import OtherClient
 from labbook.systems.openstack.platform import Platform
 from labbook.systems.openstack.releases import PORTS, RELEASES
@@ -84,9 +85,11 @@ class OpenStack(Described):
                            remedy="Name a cloud of your own in the environment file")
         store = next((host for host in hosts if host.role == "store"), self.host)
         self.release = RELEASES[self.settings.release]
-        self._plain = Platform(self.host, store, self.release, Secrets.of_machine(), self.settings.cache_mode,
-                               "ovs" if self.settings.plumbing == "ovs" else None)
-        self.platform = self._plain.with_computes([host for host in hosts if host.role == "compute"])
+        made = partial(Platform, self.host, store, self.release, Secrets.of_machine(), self.settings.cache_mode,
+                       "ovs" if self.settings.plumbing == "ovs" else None)
+        computes = [host for host in hosts if host.role == "compute"]
+        self.platform = made(computes)
+        self._plain = made() if computes else self.platform     # by which the seed is made
         self.guest = self._cloud = None
 
     @classmethod
@@ -144,7 +147,7 @@ class OpenStack(Described):
         connection = seed.connection(self.platform)
         seed.await_workers(self.platform, connection, since)
         if self.platform.computes:
-            self.platform.manage(seed.services.discovering(self.platform.layout))
+            self.platform.manage(services.discovering(self.platform.layout))
         if self.platform.layout.plug == "ovs":
             seed.add_words(connection, vswitch.GUEST_WORDS)
         home = self.platform.layout.home

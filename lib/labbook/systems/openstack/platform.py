@@ -39,7 +39,6 @@ class Platform:
     def __init__(self, host, store, release: Release, secrets: Secrets, cache_mode="none", plug: str | None = None,
                  computes=()):
         self.host, self.store, self.release, self.secrets = host, store, release, secrets
-        self._given = host, store, release, secrets, cache_mode, plug
         self.computes = list(computes)
         self.apart = store is not host
         # where volumes are served
@@ -51,12 +50,8 @@ class Platform:
         self.broker = Broker(host, self.layout)
         self.hypervisors = [Hypervisor(one, self._layout(one, "")) for one in self.computes or [host]]
 
-    def with_computes(self, computes) -> "Platform":
-        """Another one that differs in its compute hosts; this one without any."""
-        return Platform(*self._given, computes) if computes else self
-
     def deploy(self, accelerated: bool = False) -> None:
-        """Write the services' files on both hosts. `accelerated`: guests run on KVM."""
+        """Write the services' files on all hosts. `accelerated`: guests run on KVM."""
         self._options["virt_type"] = "kvm" if accelerated else "qemu"
         self._layouts = dict(zip((host.name for host in self._hosts()), in_parallel(self._hosts(), self._deployed)))
         self.layout, self.store_layout = self._layouts[self.host.name], self._layouts[self.store.name]
