@@ -94,3 +94,25 @@ def test_volumes_of_the_same_host_are_served_on_loopback():
         return platform.Platform(one, store, RELEASES["zed"], Secrets()).volumes_address
 
     assert served(one) == "127.0.0.1" and served(other) == "198.18.0.2"
+
+
+def test_words_are_added_to_the_command_line_of_images_that_boot_from_a_kernel():
+    images = [SimpleNamespace(id="kernel", os_command_line=None), SimpleNamespace(id="guest", os_command_line="quiet")]
+    changed = []
+    cloud = SimpleNamespace(image=SimpleNamespace(
+        images=lambda: images, update_image=lambda one, **more: changed.append((one.id, more))))
+    seed.add_words(cloud, "virtio_net.csum=0")
+    assert changed == [("guest", {"os_command_line": "quiet virtio_net.csum=0"})]
+
+
+def test_a_platform_with_compute_hosts_computes_on_them_alone(tmp_path):
+    """They are let in to its APIs and volumes, and no other host is."""
+    cloud, *computes = (here_host(tmp_path, name) for name in ("cloud", "compute1", "compute2"))
+    one = platform.Platform(cloud, cloud, RELEASES["zed"], Secrets(), computes=computes)
+    one._layouts = {host.name: replace(one._layout(host, "python3"), home=host.root) for host in (cloud, *computes)}
+    one.layout = one.store_layout = one._layouts["cloud"]
+    where = [host.name for host, service in one.services() if service.name == "nova-compute"]
+    assert where == ["compute1", "compute2"] == [one.host.name for one in one.hypervisors]
+    relays = {host.name: service.command for host, service in one.services() if service.name == "relay"}
+    assert f"{cloud.address}:8774=127.0.0.1:8774" in relays["cloud"]
+    assert f"127.0.0.1:8774={cloud.address}:8774" in relays["compute2"]
