@@ -36,8 +36,8 @@ def check(experiments, releases: list, cache_mode: str, starts: str, groups: dic
         "shapes": {"kernel": nas.KERNELS, "size": nas.SIZES, "releases": known, "vm_cores": list(FLAVOR_BY_CORES)},
         "applications": {"kernel": nas.KERNELS, "size": nas.SIZES, "vm_cores": list(FLAVOR_BY_CORES)},
         "own_network": {"kernel": nas.KERNELS, "size": nas.SIZES, "vm_cores": list(FLAVOR_BY_CORES),
-                        "plumbing": PLUMBING},
-        "latency": {"plumbing": PLUMBING},
+                        "network": PLUMBING},
+        "latency": {"network": PLUMBING},
         "swapping": {"size": list(nas.SIZES[2:])},      # smaller sizes fit into any server's memory
     }
     for group, entries in allowed.items():

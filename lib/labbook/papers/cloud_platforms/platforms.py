@@ -115,8 +115,8 @@ class Platforms:
 
 
 def _plumbing(point) -> str:
-    """How the lab's own platforms get servers into their network; see OpenStack."""
-    return point.params.get("plumbing", "release")
+    """How the lab's own platforms get servers into their network, by the point's `network`; see OpenStack."""
+    return point.params.get("network", "release")
 
 
 def _set(bed: Bed, vm: str, large: str | None = None, seconds: float | None = None) -> Bed:

@@ -116,7 +116,7 @@ def test_servers_with_other_memory_are_on_a_platform_of_their_own(several, did):
 
 def test_another_plumbing_takes_a_platform_of_its_own_in_the_place_of_the_other(several, did):
     lab = Lab()
-    for more in ({}, {"plumbing": "ovs"}, {"plumbing": "ovs"}):
+    for more in ({}, {"network": "ovs"}, {"network": "ovs"}):
         several.bed(lab, arm(**more), HOSTS["newer"], vm="m1.small")
     up = ("up", "2026.2", "none", HOSTS["newer"])
     assert did == [up, ("end", *up[1:]), (*up, "ovs")]
