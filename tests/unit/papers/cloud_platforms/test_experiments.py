@@ -138,6 +138,7 @@ def test_what_a_claim_asks_of_the_place_comes_from_the_clouds_facts():
     assert (metrics["cores_per_vcpu"], metrics["compute_machines"]) == (0.5, 2.0)
     assert metrics["platform"] == "OpenStack" and metrics["guest"] == "not reported"
     assert facts["cores"] == 2
+    assert not set(metrics) & {name for group in GROUPS.values() for name in group}, "a record would be refused"
 
 
 @pytest.mark.parametrize("api, in_one_call", [("openstack", 0.0), ("ec2", 1.0)])
