@@ -1,5 +1,5 @@
 """The page of the clouds' study as it is, of one release, one start of which serves a function of the client, a
-boot, and a benchmark over two servers."""
+boot, and a benchmark over two servers; of another start with a switch of its own; and of one with four machines."""
 
 import pytest
 from tiny_page import TinyPage
@@ -8,7 +8,10 @@ pytestmark = pytest.mark.timeout(1200)      # may have to make a guest's image a
 STUDY = "cloud_platforms"
 TINY = {"releases": ["newer"], "functions.releases": ["newer"], "functions.function": ["quota"],
         "functions.repeats": 1, "boot.at_once": [1], "boot.until": "ssh", "boot.repeats": 1, "shapes.releases": ["newer"],
-        "shapes.kernel": ["is"], "shapes.ranks": 2, "shapes.vm_cores": [1], "shapes.repeats": 1, "shapes.pairs": 1}
+        "shapes.kernel": ["is"], "shapes.ranks": 2, "shapes.vm_cores": [1], "shapes.repeats": 1, "shapes.pairs": 1,
+        "own_network.kernel": ["is"], "own_network.ranks": 2, "own_network.vm_cores": [1], "own_network.repeats": 1,
+        "own_network.pairs": 1, "compute_hosts.image_gb": [0.5], "compute_hosts.at_once": [1],
+        "compute_hosts.rtt_ms": [0], "compute_hosts.repeats": 1}
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +36,16 @@ def test_a_benchmark_over_two_servers_is_verified(page):
     point, = page.recorded_arms("shapes")
     assert (point["kernel"], point["ranks"], point["verified"]) == ("is", 2, 1)
     assert point["mops"] > 0 and point["most_on_a_machine"] == 2 and point["own_cores"] > 0
+
+
+def test_a_benchmark_over_the_releases_own_network_is_verified(page):
+    point, = page.recorded_arms("own_network")
+    assert (point["verified"], point["own_plumbing"]) == (1, 1) and "Open vSwitch" in point["plumbing"]
+
+
+def test_a_server_boots_on_one_of_four_machines(page):
+    point, = page.recorded_arms("compute_hosts")
+    assert (point["compute_machines"], point["most_on_a_machine"], point["failed_to_run"]) == (4, 1, 0)
 
 
 def test_each_claim_has_its_verdict_and_nothing_is_left(page, monkeypatch):
