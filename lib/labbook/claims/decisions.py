@@ -177,7 +177,22 @@ def repeats(n) -> str:
 def where(low, high, unit) -> str:
     """The place between two bounds in words: `above 1.05 times`."""
     if high == math.inf:
-        return f"above {low:.4g} {unit}".rstrip()
+        return f"above {amount(low, unit)}"
     if low == -math.inf:
-        return f"below {high:.4g} {unit}".rstrip()
-    return f"between {low:.4g} and {high:.4g} {unit}".rstrip()
+        return f"below {amount(high, unit)}"
+    return f"between {number(low, unit)} and {amount(high, unit)}"
+
+
+def amount(value: float, unit: str, digits: int = 4) -> str:
+    """`1.05 times`; of a share, `97 % of all repeats`."""
+    return f"{number(value, unit, digits)} {unit}".rstrip()
+
+
+def number(value: float, unit: str, digits: int = 4) -> str:
+    """`1.05`, or the percentage where the unit is that of a share."""
+    return f"{100 * value:.{digits}g} %" if is_share(unit) else f"{value:.{digits}g}"
+
+
+def is_share(unit: str) -> bool:
+    """Whether this is the unit of a share, such as `of all repeats`: the whole is 1."""
+    return unit.startswith("of ")

@@ -94,6 +94,7 @@ from labbook.claims.decisions import (
     RATE,
     REPLICATED,
     Outcome,
+    amount,
     by_equality,
     by_median,
     by_sight,
@@ -170,7 +171,7 @@ def _values(rows, metric) -> list:
 
 def _wanted(low, high, unit="") -> str:
     """`at least 1 and at most 2`, without infinite ends."""
-    return " and ".join(f"{word} {end:.4g}{unit}" for word, end in
+    return " and ".join(f"{word} {amount(end, unit)}" for word, end in
                         (("at least", low), ("at most", high)) if math.isfinite(end))
 
 
@@ -223,7 +224,7 @@ def _decide_equality(rule, compared):
 def _with_bounds(found, bounds):
     """The outcome, and in its reason how many repeats are bounds. NotTestable where all of several are, and
     neither they nor more of them would decide."""
-    bounds_text = bounds_words(bounds, f"{found.interval.value:.3g} {found.unit}".rstrip())
+    bounds_text = bounds_words(bounds, amount(found.interval.value, found.unit, 3))
     undecided = found.verdict == OPEN and not found.tendency and not found.repeats_needed
     if len(bounds) > 1 and all(bounds) and undecided:
         raise NotTestable(f"{bounds_text}, which does not decide")
@@ -233,7 +234,7 @@ def _with_bounds(found, bounds):
 def _decide_all(rule, compared):
     """By the worst point of each repeat; `low` and `high` themselves are within."""
     worst, (low, high), unit = _sights(rule, compared)
-    wanted = _wanted(low, high, f" {unit}".rstrip())
+    wanted = _wanted(low, high, unit)
     if not worst:
         return _no_whole_repeat(rule, compared, "every one", wanted)
     outside, points = [not low <= one <= high for one in worst.values()], _points(compared, worst)
@@ -251,7 +252,7 @@ def _decide_all(rule, compared):
 def _decide_some(rule, compared):
     """By any point; `low` and `high` themselves are within."""
     seen, (low, high), _ = _sights(rule, compared)
-    wanted = _wanted(low, high, f" {rule.get('unit', '')}".rstrip())
+    wanted = _wanted(low, high, rule.get("unit", ""))
     if not seen:
         return _no_whole_repeat(rule, compared, "none", wanted)
     points = _points(compared, seen)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from numbers import Real
 
 from labbook.claims import claims, compared, rules
-from labbook.claims.decisions import NEAR_1, ratio_text
+from labbook.claims.decisions import NEAR_1, is_share, ratio_text
 from labbook.claims.looks import LOOKS
 from labbook.claims.selection import matches
 from labbook.claims.statistics import LEVEL
@@ -276,9 +276,11 @@ def _undecided(one: dict) -> bool:
 
 
 def _number(value: float, unit: str) -> str:
-    """Three significant digits without zeros at the end; of ratios near 1 three decimals."""
+    """Three significant digits without zeros at the end; of ratios near 1 three decimals; of shares, in percent."""
     if unit == "times" and NEAR_1[0] < value < NEAR_1[1]:
         return ratio_text(value)
+    if is_share(unit):
+        return f"{_number(100 * value, '')} %"
     text = three_digits(value)
     return text.rstrip("0").rstrip(".") if "." in text else text
 

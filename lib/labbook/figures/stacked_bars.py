@@ -27,14 +27,16 @@ def stacked_bars(summary: pd.DataFrame, *, y: str, parts: dict[str, str], label:
                col: str | None = None, note="") -> Picture:
     """Stacked bars: a bar for each value of `y` (in order of appearance), a panel for each of `col`.
 
-    `parts`: metric -> display name; a bar stacks their medians. Dots are the sums of each repeat.
+    `parts`: metric -> display name; a bar stacks their medians, of those that were measured for it. Dots are the
+    sums of each repeat.
     """
     first, *others = parts
     found = with_metric(summary, first)
     found = found.assign(**{part: pd.to_numeric(found[part]) for part in others if part in found})
     if not len(found) or not set(others) <= set(found):
         return NOT_MEASURED
-    found = found.dropna(subset=others).assign(whole=lambda f: f[list(parts)].sum(axis=1))
+    bars = [_whole(bar, others) for _, bar in found.groupby([col, y] if col else [y], sort=False)]
+    found = pd.concat(bars).assign(whole=lambda f: f[list(parts)].sum(axis=1))
     if not len(found):
         return NOT_MEASURED
     values = in_order(found[col], col) if col else [""]
@@ -46,6 +48,11 @@ def stacked_bars(summary: pd.DataFrame, *, y: str, parts: dict[str, str], label:
                                   "repeat's sum.")
 
 
+def _whole(bar, parts):
+    """The rows of a bar that have all of its parts; a part that none of them has is none of its parts."""
+    return bar.dropna(subset=[part for part in parts if bar[part].notna().any()])
+
+
 def _bars(rows, y, parts, label, title, most):
     lines = list(dict.fromkeys(rows[y]))
     figure = Figure(figsize=(PANEL_INCHES[0], HEAD_INCHES + ROW_INCHES * len(lines)),
@@ -55,6 +62,8 @@ def _bars(rows, y, parts, label, title, most):
     for at, value in enumerate(lines):
         of_line, left, entries = rows[rows[y] == value], 0.0, []
         for colour, (part, called) in zip(PALETTE, parts.items()):
+            if of_line[part].isna().all():
+                continue
             width = over_repeats(of_line, [y], part)["median"].iloc[0]
             axes.barh(at, width, left=left, height=0.62, color=colour, alpha=0.75, linewidth=0)
             left += width

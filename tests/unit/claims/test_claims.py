@@ -465,6 +465,8 @@ def test_ratios_near_one_are_written_to_a_thousandth(measured, unit, expected):
     (2.0, 1.5, None, "times", "2 times (at least 1.5 at a level of 95 %, 6 repeats)"),
     (2.0, None, 2.5, "times", "2 times (at most 2.5 at a level of 95 %, 6 repeats)"),
     (2.0, None, None, "s", "2 s (no bound on either side at a level of 95 %, 6 repeats)"),
+    (1.0, 0.905, None, "of all repeats", "100 % of all repeats (at least 90.5 % at a level of 95 %, 6 repeats)"),
+    (0, None, 0.0949, "of all", "0 % of all (at most 9.49 % at a level of 95 %, 6 repeats)"),
     (None, None, None, "clients", "no crossing in the measured range of clients (6 repeats)"),
     (None, 40, None, "clients", "no crossing in the measured range of clients (at least 40 at"),
     (None, 3, None, "times", "no growth to compare with (at least 3 at")])

@@ -35,7 +35,7 @@ def test_one_point_against_a_claim_of_all_refutes_it_however_many_others_there_a
     found = judged(rule, rows(lambda s, c, r: 0.99 if (s, c, r) == ("b", 10, 7) else 1.0, 9))
     assert (found.verdict, found.unit) == (NOT_REPLICATED, "of all repeats")
     assert found.interval.value == pytest.approx(1 / 9), "how often: the median of all is what the claim wants"
-    assert found.reason == "1 of 9 repeats had a point that is not at least 1 of all"
+    assert found.reason == "1 of 9 repeats had a point that is not at least 100 % of all"
     found = judged(rule, rows(lambda *_: 0.5, 1))
     assert (found.verdict, found.interval.value, found.unit) == (NOT_REPLICATED, 0.5, "of all")
 

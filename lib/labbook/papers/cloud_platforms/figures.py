@@ -139,8 +139,6 @@ def boot_parts(summary: pd.DataFrame):
               "to_ssh_s": "until ssh"}
     if len(parts) and parts["to_ssh_s"].isna().all():
         del labels["to_ssh_s"]
-    elif len(parts):
-        parts.loc[parts["until"] != "ssh", "to_ssh_s"] = 0.0
     return figures.stacked_bars(parts, y="arm", label="time from the call, s",
                               note="By release, image and number at once", parts=labels)
 

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from labbook.claims import claims
+from labbook.claims.decisions import amount, number
 from labbook.errors import InputError
 from labbook.pipeline.publishing.outcomes import DECIDED
 from labbook.study.publication import published, published_verdicts
@@ -42,9 +43,9 @@ class Move:
         return self.low is not None and self.low > same or self.high is not None and self.high < same
 
     def words(self) -> str:
-        unit = " times" if self.ratio else f" {self.unit}".rstrip()
-        low, high = ("unbounded" if end is None else f"{end:.3g}" for end in (self.low, self.high))
-        return f"{self.value:.3g}{unit} ({low} to {high}, {self.level:.0%})".replace("%", " %")
+        unit = "times" if self.ratio else self.unit
+        low, high = ("unbounded" if end is None else number(end, unit, 3) for end in (self.low, self.high))
+        return f"{amount(self.value, unit, 3)} ({low} to {high}, {100 * self.level:.0f} %)"
 
 
 @dataclass(frozen=True)

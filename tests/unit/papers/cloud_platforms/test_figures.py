@@ -37,6 +37,7 @@ def test_boots_that_wait_until_servers_answer_are_pooled_with_no_others():
     pd.testing.assert_frame_equal(figures.of_one_end(both), running)
     text = repr(figures.boot_parts(both))
     assert all(f"older release, 0.5 GB, 1, until {end}" in text for end in ("running", "ssh")), text
+    assert text.count("until ssh ") == 2, "one a release: no bar has a part that was not waited for"
     table = figures.boot_medians(both)
     assert len(table.rows) == 4 and {row[3] for row in table.rows} == {"running", "ssh"}, table.rows
 
