@@ -37,7 +37,9 @@ RAMDISK_MODULES = ("virtio_pci", "virtio_blk", "virtio_net", "virtio_scsi", "sr_
 RAMDISK_FOLDERS = ("bin", "dev", "modules", "proc", "root", "sys")
 TRY, TRY_SECONDS = "openstack-try", 20        # a guest reaches its first process within 2 s, or never
 MARK = "labbook: booting"   # printed first by guest_files/init.sh
-MACHINE = "uname -rv; grep -m 1 'model name' /proc/cpuinfo; qemu-system-x86_64 --version | head -n 1"
+# With the machine's last start, since a try may have failed under a load that has gone.
+MACHINE = ("uname -rv; grep -m 1 'model name' /proc/cpuinfo; qemu-system-x86_64 --version | head -n 1; "
+           "cat /proc/sys/kernel/random/boot_id")
 RESULT = "result.json"
 KVM = (own_kernel.DEVICE, "kvm", "host")    # a device, and QEMU's accelerator and processor
 
@@ -197,7 +199,7 @@ def _module_name(file: Path) -> str:
 def accelerated(host, guest, folder, kernel: str | None = None) -> bool:
     """Whether guests can run on the machine's processors (KVM), found by booting one.
 
-    folder: the guest's on the host. Tried once for each kernel, processor, QEMU and guest. With a `kernel` of the
+    folder: the guest's on the host. Tried once for each start of the machine, kernel, QEMU and guest. With a `kernel` of the
     user's own, LabError where they cannot.
     """
     device, accelerator, processor = KVM

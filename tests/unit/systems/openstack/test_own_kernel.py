@@ -91,6 +91,17 @@ def test_a_kernel_that_was_named_is_never_emulated(device, boots, kernel, outcom
     assert not [json.loads(file.read_text()) for file in tmp_path.rglob(guest.RESULT)]
 
 
+def test_what_did_not_boot_is_tried_again_once_the_machine_has_started_anew(host, tmp_path, monkeypatch):
+    monkeypatch.setenv("LABBOOK_CACHE", str(tmp_path))
+    start = iter(["first", "first", "second"])
+    host.run = lambda command, **_: SimpleNamespace(
+        exit_code=0, stdout=next(start) if "/proc/sys/kernel/random/boot_id" in command else "a machine")
+    tries = iter([False, True])
+    monkeypatch.setattr(guest, "boots", lambda *_: next(tries))
+    made = SimpleNamespace(name="guest-1")
+    assert [guest.accelerated(host, made, "/there") for _ in range(3)] == [False, False, True]
+
+
 @pytest.mark.parametrize("what, lacks", [("device", "there is no "), ("kernel", "cannot be read"), ("", "")])
 def test_the_doctor_says_what_it_lacks(what, lacks, folder, tmp_path, monkeypatch):
     device = tmp_path / "kvm"
