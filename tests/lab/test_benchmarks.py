@@ -18,11 +18,12 @@ from labbook.pipeline.setup import install
 FOLDER = CHECKOUT / "benchmarks"
 NO_BENCHMARK = {"shared", "rounds", "scratch_book", "every", "ccm_ring"}
 # Of these tests/unit/test_benchmarks.py reads what the other side prints, since a run takes too long here.
-ELSEWHERE = {"kills", "ceph_up", "files_load", "keyvalue_load", "notebook", "ring_up", "fleet_simulated"}
+ELSEWHERE = {"kills", "keyvalue_load", "ring_up"}
 SECONDS = 300       # at most
 NUMBER = r"\d+(?:\.\d+)?"
 RATIO = rf"{NUMBER} \({NUMBER} to {NUMBER}\)"
 TIME = rf"{NUMBER} (?:ms|s)"
+DURATION = r"(?:\d+ (?:h|min|s) ?){1,2}"
 UNIT = r"(?:ms|s|µs|MB/s|Mbit/s|1/s)"
 SIDES = rf" *{NUMBER} {UNIT} *{NUMBER} {UNIT}   {RATIO}"
 # What each prints in a short run, line by line.
@@ -41,10 +42,18 @@ def _rates(head, rules) -> list[str]:
 
 
 PROMISED = {
+    "ceph_up": [HEAD, rf"Ceph with an active file system / vstart's way{SIDES}"],
     "client_cost": [HEAD, *COST],
     "cluster_up": [HEAD, rf"Galera nodes in sync / state transfer \(SST\){SIDES}", rf"3 nodes and Keystone, copied: {TIME}"],
     "error_rates": [r"wrong of 20 runs at any look up to 6 repeats; stated: 5%, by chance [0-9.]+%",
                     *_rates("rule", RULED), *_rates("limited", LIMITED)],
+    "files_load": [HEAD, *(rf"{what} a second / bonnie\+\+{SIDES}" for what in (
+        "files created", "stats", "files deleted"))],
+    "fleet_simulated": [r"study +repeats +points +one machine +longest repeat +each machine, itself",
+                        rf"\w+ +\d+ +\d+ +{DURATION} +{DURATION} +{DURATION}", "",
+                        r"machines +time +times as fast +of them measure +their own ceilings",
+                        *(rf" +{size} +{DURATION} +{NUMBER} +\d+% +\d+%" for size in (1, 2, 10)), "",
+                        rf"The longest repeat takes {DURATION}: no number of machines is faster\."],
     "fleet_speed": [" +machines +seconds   times as fast as one", rf" +1 +{NUMBER}   {RATIO}", rf" +2 +{NUMBER}   {RATIO}"],
     "lab_up": [HEAD, f"9 hosts up and down / Mininet{SIDES}"],
     "link_error": [HEAD, *(f"{what} / asked{SIDES}" for what in (
@@ -60,6 +69,7 @@ PROMISED = {
             "random write 4 KB")],
         rf"hdd_2010 +random / sequential read: fio {RATIO}, model {NUMBER}, own disk {RATIO}; late {NUMBER} %"],
     "noop_run": [rf"first run: {TIME}", rf"no-op run, studies: 1; {TIME}"],
+    "notebook": [HEAD, f"a notebook that does nothing / papermill{SIDES}"],
     "remote_command": [HEAD, f"one command / ssh, control connection{SIDES}", f"one command / Fabric alone{SIDES}"],
     "sampler": [rf"{NUMBER} % of a core; a sample {NUMBER} ms; {NUMBER} KiB a minute",
                 rf"sampler of 6 hosts, once a second: median {NUMBER} % of a core, {NUMBER} to {NUMBER} % in 1 rounds"],

@@ -171,7 +171,7 @@ def publish(given) -> int:
     if given.further and not given.add:
         raise InputError("goes with --add", key="--further", allowed="with --add")
     if given.profile and (given.judge or given.carry_over is not None):
-        raise InputError("is of a run, and none is published", key="--profile",
+        raise InputError("selects a run to publish, and --judge and --carry-over publish none", key="--profile",
                          allowed="without --judge and --carry-over")
     if given.judge:
         files = publish.judge(given.study)
