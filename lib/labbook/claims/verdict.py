@@ -9,7 +9,7 @@ from numbers import Real
 from labbook.claims import claims, compared, rules
 from labbook.claims.decisions import NEAR_1, is_share, ratio_text
 from labbook.claims.looks import LOOKS
-from labbook.claims.selection import matches
+from labbook.claims.selection import is_missing, matches
 from labbook.claims.statistics import LEVEL
 from labbook.errors import InputError
 
@@ -124,20 +124,20 @@ class Board(list):
 
 
 def judge(claim: dict, rows: list[dict], parameters, *, study: str, file, profile: str,
-          environment: str, conditions: dict, known=(), run: str = "") -> Verdict:
+          environment: str, conditions: dict, known=(), run: str = "", may_lack=lambda metric: False) -> Verdict:
     """The Verdict on a claim, decided by its rule.
 
     rows: a dict for each point, with its parameters, `repeat` and metrics; parameters: their names;
     known: words that are valid values of parameters, measured or not; run: see Verdict, by default the
-    profile. InputError when the claim
-    names a metric that no point has.
+    profile. may_lack(metric): whether points may lack it, such as one that only some places or arms can record.
+    InputError when the claim names another metric that no point has.
     """
     rule = claim["rule"]["name"]
     if rule != "not_testable" and not rows:
         outcome = rules.Outcome(rules.NOT_RUN, "nothing was measured")
+    elif rule != "not_testable" and not _has_metric(claim, rows, parameters, file, may_lack):
+        outcome = rules.Outcome(rules.NOT_RUN, lacks(claim))
     else:
-        if rule != "not_testable":
-            _check_metric(claim, rows, parameters, file)
         outcome = rules.decide(claim, rows, parameters, file=file, profile=profile, known=known)
     interval = outcome.interval
     numbers = {"measured": None, "low": None, "high": None, "level": None, "n": 0}
@@ -157,12 +157,20 @@ def _finite(value) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _check_metric(claim, rows, parameters, file):
-    """A run that left out all points of a claim may lack its metric: then the claim was not run."""
+def lacks(claim: dict) -> str:
+    """The reason of a claim whose points were measured without its metric."""
+    return f"no point of this run has {compared.plain(claim['metric'])}"
+
+
+def _has_metric(claim, rows, parameters, file, may_lack) -> bool:
+    """Whether a point has the claim's metric, or none is among its points: a run that left out all of them may lack
+    it, and its rule says so. InputError for one that no point can have."""
     where = claim["rule"].get("where") or {}
     has_points = any(all(matches(row.get(name), want) for name, want in where.items()) for row in rows)
     if not has_points or any(isinstance(row.get(claim["metric"]), Real) for row in rows):
-        return
+        return True
+    if may_lack(claim["metric"]) and all(is_missing(row.get(claim["metric"])) for row in rows):
+        return False
     own = {"point", *parameters, "repeat", "block", "order", "stale"}
     known = sorted({name for row in rows for name, value in row.items()
                     if name not in own and isinstance(value, Real)})

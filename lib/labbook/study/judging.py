@@ -48,7 +48,8 @@ def judge(study, claim: dict, read: dict | None = None):
             claim, chosen, parameters, study=study.name, file=claims.path(study.name),
             profile=conditions.get("profile", study.run.profile), conditions=conditions,
             environment=conditions.get("environment", str(study.environment)),
-            known=known_words(study.name), run="published" if study.run.published else study.run.profile)
+            known=known_words(study.name), run="published" if study.run.published else study.run.profile,
+            may_lack=lambda metric: _is_recorded_elsewhere(metric, study.name))
 
     judged = of(rows)
     if claim["rule"]["name"] in SEEN and (at_all := of(everything)).verdict == SEEN[claim["rule"]["name"]]:
@@ -79,8 +80,9 @@ def _of_a_set(study, claim: dict):
 def _reason(study, claim: dict, judged) -> str:
     """The verdict's reason; of a claim that was not run with what a run is given to measure it."""
     from labbook.claims import rules
+    from labbook.claims.verdict import lacks
 
-    if judged.verdict != rules.NOT_RUN or not is_tested(claim):
+    if judged.verdict != rules.NOT_RUN or not is_tested(claim) or judged.reason == lacks(claim):
         return judged.reason
     options = adding.options(study.name, claim, experiment_of(study, claim))
     return f"{judged.reason}; to measure it: labbook run {study.name} {options}" if options else judged.reason

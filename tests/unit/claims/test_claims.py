@@ -413,6 +413,15 @@ def test_a_run_without_any_point_of_a_claim_may_lack_its_metric(make, measure, r
     assert study.judge("slower").verdict == "not run"
 
 
+def test_a_metric_that_this_place_cannot_record_is_not_run(make, measure, root):
+    """Such as one that a lab on this machine has, and hosts of one's own have not."""
+    study, speed = make(claims=[CLAIMS[0] | {"metric": "only_here"}])
+    notebook(root, "demo", "metrics = {'only_here': 1} if local else {}")
+    assert measure(study, speed)
+    found = study.judge("slower")
+    assert (found.verdict, found.reason) == ("not run", "no point of this run has only here")
+
+
 def test_what_cannot_be_judged_is_named(make, measure):
     study, speed = make(claims=[CLAIMS[0] | {"metric": "outcome"}])
     measure(study, speed, metrics={"outcome": "right"})

@@ -137,6 +137,13 @@ def fingerprint(study: str, library: Path = LIBRARY) -> Fingerprint:
                        versions(found, named), tuple(group for group in named if len(group) > 1))
 
 
+def measuring_files(study: str, library: Path = LIBRARY) -> set[str]:
+    """Paths of the library's files that a study's measurement may run through."""
+    found = reached(study, library)
+    return {str(path) for path in (*(module_file(name, library) for name in found.modules()),
+                                   *(library / file for file in found.files)) if path}
+
+
 def reached(study: str, library: Path = LIBRARY) -> Reached:
     """All definitions and files that a study's measurement may run through."""
     cache = Cache()

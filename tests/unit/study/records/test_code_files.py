@@ -5,7 +5,7 @@ from study_stand_ins import operations
 
 from labbook.errors import InputError
 from labbook.study.records import code_files
-from labbook.study.records.fingerprint import Fingerprint
+from labbook.study.records.fingerprint import LIBRARY, Fingerprint, measuring_files
 
 
 @pytest.fixture
@@ -68,3 +68,25 @@ def test_code_that_is_edited_during_the_first_point_of_a_first_run_refuses_the_s
         study.attempt(next(left))
     recorded = study.records("speed").meta(speed.points()[0].key)["fingerprint"]
     assert recorded == study.fingerprint.code != make()[0].fingerprint.code, "the record is of the code that measured it"
+
+
+@pytest.mark.parametrize("edited, refused", [("load.py", True), ("figure.py", False)])
+def test_a_module_that_was_edited_after_its_import_measures_nothing(edited, refused, make, labs, library, monkeypatch):
+    """A new Study in the same kernel takes a fingerprint of the edited file, and goes on with the module it has."""
+    (library / "figure.py").write_text("X = 1\n")
+    monkeypatch.setattr(code_files, "AT_IMPORT", code_files._state(code_files._library()))
+    monkeypatch.setattr(code_files, "measuring_files", lambda study: {str(library / "load.py")})
+    (library / edited).write_text("X = 23\n")
+    study, _ = make()
+    point = study.experiments["speed"].points()[0]
+    if not refused:
+        assert study.attempt(point)
+        return
+    with pytest.raises(InputError, match="load.py has changed since this kernel imported it.*restart of the kernel"):
+        study.attempt(point)
+
+
+def test_the_files_that_measure_are_those_that_a_notebook_leads_to():
+    found = measuring_files("cms_scalability")
+    assert {str(LIBRARY / "papers/cms_scalability/experiments.py"), str(LIBRARY / "study/attempt.py")} <= found
+    assert not [path for path in found if "/figures" in path or "/pipeline/" in path]
