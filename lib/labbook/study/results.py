@@ -68,10 +68,11 @@ def _came_later(experiment) -> bool:
 
 
 def metas(experiment) -> list[dict]:
-    """Metadata of the experiment's recorded points, in the order of the plan."""
-    records = experiment.study.records(experiment.name)
+    """Metadata of the experiment's recorded points, in the order of the plan; of an ask that measures stale ones again,
+    without those that it did not need."""
+    run, records = experiment.study.run, experiment.study.records(experiment.name)
     each = (records.meta(point.key) for point in experiment.points())
-    return [meta for meta in each if meta is not None]
+    return [meta for meta in each if meta is not None and (not run.ask or run.is_valid(meta))]
 
 
 def conditions(study, experiments) -> dict:

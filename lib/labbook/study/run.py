@@ -211,7 +211,7 @@ class Run:
         for experiment in self.study.experiments.values():
             records = self.study.records(experiment.name)
             path = records.folder / f"{self.profile}.grid"
-            points = [p for p in experiment.points() if not self.ask or records.meta(p.key)]
+            points = [p for p in experiment.points() if not self.ask or self.is_valid(records.meta(p.key))]
             text = grid_text([p.key for p in points])
             if not path.exists() or path.read_text() != text:
                 make_folder(path.parent)

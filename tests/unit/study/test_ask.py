@@ -120,6 +120,21 @@ def test_the_page_needs_no_further_point_and_shows_published_ones_where_none_was
     assert study.judge("slower").verdict == "not run"
 
 
+def test_points_of_earlier_code_that_an_ask_does_not_need_are_neither_on_its_page_nor_in_its_grid(
+        make, measure, asking, monkeypatch):
+    measure(*make(claims=[OF_ONE]), slow_a)
+    monkeypatch.setattr("labbook.study.study.fingerprint", lambda name: Fingerprint("new", {}))
+    asking("slower", speed=1)
+    assert len(measure(*make(claims=[OF_ONE]), slow_a)) == 2
+    asking("slower", page=True)
+    study, speed = make(claims=[OF_ONE])
+    measure(study, speed)
+    study.complete()
+    assert set(speed.summary()["clients"]) == {1} and not speed.summary()["stale"].any()
+    grid = (study.records("speed").folder / "quick.grid").read_text()
+    assert [point.clients for point in speed.points() if point.key in grid] == [1, 1]
+
+
 def published_rows():
     import pandas as pd
 

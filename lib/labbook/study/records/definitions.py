@@ -338,15 +338,17 @@ class Cache:
             found = parse(path.read_text(), name, path, library, path.name == "__init__.py")
             return _plain(found)
 
-        return _module(self._of(f"{name} {path}", path, made))
+        # which files a module names depends on which there are
+        folders = [path.parent / "on_host", *(one for one in path.parents if one.is_relative_to(library))]
+        return _module(self._of(f"{name} {path}", path, made, folders))
 
     def digest(self, path: Path) -> str:
         return self._of(str(path), path,
                         lambda: hashlib.sha256(path.read_bytes()).hexdigest()[:20])
 
-    def _of(self, key, path, made):
+    def _of(self, key, path, made, folders=()):
         state = path.stat()
-        stamp = [state.st_mtime_ns, state.st_size]
+        stamp = [state.st_mtime_ns, state.st_size, *(one.stat().st_mtime_ns for one in folders if one.is_dir())]
         if self._asked.get(key, (None,))[0] != stamp:
             self._asked[key] = self._in_file(key, stamp, made)
         return self._asked[key][1]

@@ -404,6 +404,16 @@ def test_an_unchanged_library_is_not_parsed_again(root, tmp_path, monkeypatch):
     assert fingerprint("demo") == first and not parsed
 
 
+def test_a_file_that_a_module_names_counts_once_it_is_there(library):
+    agent = library / "systems/store/agent.py"
+    agent.unlink()
+    missing = code(library)
+    agent.write_text("X = 1\n")
+    there = code(library)
+    agent.write_text("X = 23\n")
+    assert len({missing, there, code(library)}) == 3
+
+
 def test_the_cache_of_definitions_is_one_file_for_all_checkouts_and_forgets_what_is_gone(tmp_path, monkeypatch):
     from labbook.study.records import definitions
 
