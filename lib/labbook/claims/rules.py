@@ -371,10 +371,11 @@ def _check_along(rule, points, file, claim_id):
     along = rule.get("along")
     if along is None or rule["name"] == "differs_over":
         return
-    texts = sorted({point[along] for point in points if isinstance(point.get(along), str)})
-    if texts:
-        raise InputError(f"{rule['name']} follows a number, and {along} is text: {', '.join(texts)}", file=file,
-                         key=f"{claim_id}.rule.along", allowed="a parameter whose values are numbers")
+    others = {str(point[along]) for point in points
+              if along in point and (point[along] is None or isinstance(point[along], (str, bool)))}
+    if others:
+        raise InputError(f"{rule['name']} follows a number, and {along} has other values: {', '.join(sorted(others))}",
+                         file=file, key=f"{claim_id}.rule.along", allowed="a parameter whose values are numbers")
 
 
 def check_parameters(rule, parameters, file, claim_id):

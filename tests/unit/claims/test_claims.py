@@ -345,7 +345,7 @@ FILE = "demo/claims.yml: slower"
     ({"rule": {"name": "above", "value": 1, "where": {"system": False}}},
      f"{FILE}.rule.where.system: no point has system False: YAML reads on, off, yes and no"),
     ({"rule": {"name": "grows_with", "along": "system"}},
-     f"{FILE}.rule.along: grows_with follows a number, and system is text: a, b"),
+     f"{FILE}.rule.along: grows_with follows a number, and system has other values: a, b"),
     ({"rule": {"name": "greater", "of": {"system": "a"}, "than": {"system": "a"}}},
      f"{FILE}.rule.than: both arms are the same points"),
 ])
@@ -354,6 +354,13 @@ def test_a_claim_is_checked_against_the_grid_before_the_first_point(make, labs, 
     with pytest.raises(InputError, match=message):
         list(speed.remaining())
     assert not labs.made
+
+
+def test_a_metric_follows_numbers_only(make):
+    _, speed = make(claims=[CLAIMS[0] | {"rule": {"name": "grows_with", "along": "clients"}}],
+                    setup={"system": ["a", "b"]}, vary={"clients": [None, 2]})
+    with pytest.raises(InputError, match="follows a number, and clients has other values: None "):
+        list(speed.remaining())
 
 
 def test_misspelt_words_are_found_and_words_of_the_full_profile_are_not_misspelt(make):

@@ -40,4 +40,6 @@ def by_prefix(folders: dict, prefix: str) -> tuple:
                          or "an id of the column `point`, or an experiment and its parameters: "
                          f"{', '.join(folders)}")
     records, key = found[0]
-    return records, records.meta(key)
+    if (meta := records.meta(key)) is None:
+        raise InputError("; ".join(records.set_aside), key=prefix, allowed="a point with a whole record")
+    return records, meta

@@ -30,6 +30,12 @@ def test_the_beginning_of_an_id_names_one_point_of_any_experiment():
         showing.by_prefix(FOLDERS, "ffff")
 
 
+def test_a_damaged_record_is_no_point():
+    damaged = SimpleNamespace(keys=lambda: {"ab12"}, meta=lambda key: None, set_aside=["the record ab12 is damaged"])
+    with pytest.raises(InputError, match="ab12: the record ab12 is damaged.*whole record"):
+        showing.by_prefix({"calls": damaged}, "ab12")
+
+
 def test_a_point_is_drawn_from_its_series_and_rows(monkeypatch):
     monkeypatch.setattr(showing, "draw", lambda *given: given)
     assert showing.show(FOLDERS["calls"], meta("ab12cd")) == (meta("ab12cd"), "hosts of ab12cd", "rows of ab12cd")
