@@ -71,7 +71,7 @@ def test_after_a_crash_with_no_spare_every_name_is_accounted_for_and_is_right_in
 
 def test_a_recovery_is_recorded_in_its_parts(page):
     point, = page.recorded("recovery")
-    assert point["how"] == "mds_fail" and point["kept"] == point["came_back"] == 1
+    assert point["how"] == "mds_fail" and point["kept"] == point["kept_fresh"] == point["came_back"] == 1
     assert point["failed_calls"] == 0
     assert point["detection_s"] >= 0 and point["takeover_s"] > 0 and point["in_order"] == 1
     assert point["longest_blocked_s"] > 0

@@ -271,8 +271,22 @@ def recover(attempt, ceph, mounts):
                 "failed_calls": metrics["errors"], "after_restart_s": active_s - metrics.get("restarted_s", NAN)}
     counts = compare(before, take(mount.host, tree, list(before["name"])))
     metrics |= {"kept": counts["right"] / len(before),
-                **{f"kept_{verdict}": counts[verdict] for verdict in ("wrong", "missing", "unobtainable", "unasked")}}
+                **{f"kept_{verdict}": counts[verdict] for verdict in ("wrong", "missing", "unobtainable", "unasked")},
+                "kept_fresh": kept_for_another(ceph, mount, tree, before)}
     return load.rows, metrics | outage(load.rows, fault_s) | timeline(load.rows, point.bin_seconds)
+
+
+def kept_for_another(ceph, mount, tree: str, before) -> float:
+    """The share of names whose metadata are as `before` for a client that mounts now, and so has nothing of them in its
+    cache; 0 if it cannot mount."""
+    other = ceph.mount(mount.host, name="afterwards")
+    try:
+        with suppress(SystemFailure):
+            seen = f"{other.up().path}{tree.removeprefix(str(mount.path))}"
+            return compare(before, take(other.host, seen, list(before["name"])))["right"] / len(before)
+        return 0.0
+    finally:
+        other.end()
 
 
 def kill_and_await(point, ceph, started: float) -> tuple[float, dict]:

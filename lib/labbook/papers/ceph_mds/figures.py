@@ -70,7 +70,7 @@ CRASH = {"noticed_s": "Noticed after, s", "map_updated_s": "In the map after, s"
 RECOVERY = {"came_back": "Active again, of all", "detection_s": "Detection, s", "takeover_s": "Takeover, s",
             "longest_blocked_s": "Longest blocked operation, s", "rate_before": "Operations a second before",
             "rate_during": "meanwhile", "rate_after": "after", "failed_calls": "Failed",
-            "kept": "Metadata as before, of all"}
+            "kept": "Metadata as before, of all", "kept_fresh": "for a client that mounts afterwards"}
 
 
 def with_arm(summary: pd.DataFrame, *parameters: str) -> pd.DataFrame:

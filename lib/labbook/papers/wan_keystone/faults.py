@@ -10,6 +10,7 @@ import time
 
 import pandas as pd
 
+from labbook.errors import SystemFailure
 from labbook.lab import LabDescription
 from labbook.papers.wan_keystone.experiments import SITES, check, chosen, host_sets, new_cloud, reset, warmed
 from labbook.papers.wan_keystone.pairs import together
@@ -82,6 +83,8 @@ def kill_node(attempt, clouds: dict, now) -> dict:
         cloud.galera.synced([host.name for host in cloud.galera.hosts if host is not node.host], seconds=RETURN_SECONDS)
         begin = now()
         rejoin = node.rejoin(by=attempt.point.rejoin)
+        if rejoin["by"] != attempt.point.rejoin:    # a donor may not have the missed writes any more
+            raise SystemFailure(f"{node.host.name} was to rejoin by {attempt.point.rejoin}, and did by {rejoin['by']}")
         return {"fault_s": fault, "restarted_s": begin, "rejoined_s": now(),
                 "rejoin_s": rejoin["seconds"], "came_by": rejoin["by"]}
 

@@ -5,7 +5,7 @@ import pytest
 from paper_stand_ins import StandIn, point
 
 from labbook import paths
-from labbook.errors import InputError
+from labbook.errors import InputError, SystemFailure
 from labbook.papers.wan_keystone import faults
 from labbook.workloads.histories.calls import Call
 
@@ -83,6 +83,17 @@ def test_faults_that_there_are_not_are_refused_before_a_lab(study, log, wrong):
     with pytest.raises(InputError, match=next(iter(wrong))):
         measured(study, faults.by_name, **{"fault": "kill", "victim": "db2", "rejoin": "SST"} | wrong)
     assert not log
+
+
+def test_a_node_that_rejoins_by_another_transfer_is_no_point_of_the_one_that_was_asked_for(study, monkeypatch):
+    plain = Cloud.node
+
+    def by_copy(self, host):
+        return SimpleNamespace(**vars(plain(self, host)) | {"rejoin": lambda by: {"seconds": 4.0, "by": "SST"}})
+
+    monkeypatch.setattr(Cloud, "node", by_copy)
+    with pytest.raises(SystemFailure, match="db2 was to rejoin by IST, and did by SST"):
+        measured(study, faults.kill_node, victim="db2", rejoin="IST")
 
 
 def test_a_node_of_each_cloud_is_killed_at_the_same_time_and_rejoins(study, log):
