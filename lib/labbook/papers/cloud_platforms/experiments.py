@@ -9,11 +9,13 @@ their own).
 
 import math
 import tempfile
+import threading
 import time
 from collections import Counter
 from pathlib import Path
 
 from labbook import paths
+from labbook.errors import SystemFailure
 from labbook.lab import Environment, LabDescription
 from labbook.papers.cloud_platforms import turns
 from labbook.papers.cloud_platforms.boot import boot
@@ -33,6 +35,7 @@ PLATFORM_FACTS = ("platform", "hypervisor", "plumbing", "guest", "volume_way", "
 BOTH = ("older", "newer")
 WARM_SHARE = 0.2        # of a pass of Dhrystone, thrown away: the first seconds of load are unlike the others
 FROM_NETWORK = "/mnt"   # where a server has its volume
+BUILDING = threading.Lock()
 
 
 class Experiments:
@@ -150,7 +153,9 @@ class Experiments:
         def visit(tested, point):
             machine, rows, started = tested.machines[0], [], time.time()
             if program:
-                return style.unixbench_style(machine, copies=copies(point), passes=point.passes, programs=program)
+                load = style.unixbench_style(machine, copies=copies(point), passes=point.passes, programs=program)
+                load.metrics["twin_index_ratio"] = math.nan     # no second server is tested
+                return load
             for test in style.TESTS:
                 if rows:
                     yield
@@ -290,6 +295,8 @@ def with_volume(bed, server, size_gb: int) -> None:
     volume = testbed.cloud.create_volume(size_gb)
     testbed.cloud.attach(server, volume)
     device = testbed.new_disk(server, before)
+    if device is None:
+        raise SystemFailure(f"{server.name} sees no disk of the volume that was attached to it")
     testbed.ask(server, f"mkfs.ext4 -qF /dev/{device} && mkdir -p {FROM_NETWORK} && "
                         f"mount /dev/{device} {FROM_NETWORK}", timeout=300)
     bed.mounted = server.id
@@ -337,7 +344,8 @@ def equipped(machines, benchmark, program):
     """
     unequipped = [one for one in machines if one.run(f"test -x {one.folder}/{program}", check=False).exit_code]
     if unequipped:
-        benchmark.build(unequipped[0].via)
+        with BUILDING:      # both releases' servers may be equipped at once, from one host
+            benchmark.build(unequipped[0].via)
     for one in unequipped:
         if not one.here:
             one.send(one.via.root / "benchmarks", one.folder)

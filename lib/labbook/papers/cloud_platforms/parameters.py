@@ -7,6 +7,7 @@ from labbook.papers.cloud_platforms.boot import UNTIL
 from labbook.papers.cloud_platforms.experiments import FLAVOR_BY_CORES
 from labbook.papers.cloud_platforms.platforms import STARTS
 from labbook.systems.cloud.model import PAPER_FLAVORS
+from labbook.systems.openstack.config import VCPUS
 from labbook.systems.openstack.guest import SIZES_GB
 from labbook.systems.openstack.lab_cloud import OpenStack
 from labbook.workloads.clouds.functions import FUNCTIONS
@@ -46,6 +47,7 @@ def check(experiments, releases: list, cache_mode: str, starts: str, groups: dic
     if groups["disk"]["files"] < 0:
         raise InputError(f"{groups['disk']['files']} is less than 0", key="disk.files",
                          allowed="0 or more, in units of 1024 files")
+    _check_fit(experiments, groups["functions"])
     _check_way(experiments, groups)
     _check_file(experiments.description, groups["disk"])
     if not experiments.own:
@@ -62,6 +64,16 @@ def check(experiments, releases: list, cache_mode: str, starts: str, groups: dic
         if ranks % max(cores):
             raise InputError(f"{ranks} ranks do not fill servers of {max(cores)} cores", key=f"{group}.ranks",
                              allowed=f"a multiple of {max(cores)}")
+
+
+def _check_fit(experiments, functions) -> None:
+    """InputError where `fit` is not how many large servers a platform of the lab's own takes."""
+    if experiments.own or not {"run_all", "run_one_too_many"} & set(functions["function"]):
+        return
+    large = next(one for one in PAPER_FLAVORS if one.name == functions["large"])
+    if functions["fit"] != VCPUS // large.cores:
+        raise InputError(f"{functions['fit']} servers of the type {large.name} are not as many as fit",
+                         key="functions.fit", allowed=str(VCPUS // large.cores))
 
 
 def _check_way(experiments, groups) -> None:

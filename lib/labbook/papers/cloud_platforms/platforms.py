@@ -108,7 +108,7 @@ class Platforms:
             cloud = OpenStack(its, lab.programs.get("kernel"), **settings, cache_mode=point.cache_mode,
                               plumbing=_plumbing(point)).up().cloud
             via = next(host for host in its if host.role == HOSTED)
-        path, public = ssh_key(via)
+        path, public = ssh_key(via, point.release)
         testbed = Testbed(cloud, cloud.image("guest"), None, cloud.make_key(public),
                           Guests(cloud, via, path).reach, via.dial)
         return Bed(testbed, lab, via, its, config, kept=point.starts == "one")
@@ -128,8 +128,9 @@ def _set(bed: Bed, vm: str, large: str | None = None, seconds: float | None = No
     return bed
 
 
-def ssh_key(via) -> tuple[str, str]:
-    """Path on `via` of the private key by which it reaches servers (made once), and the public key."""
-    path = via.root / "servers" / "key"
+def ssh_key(via, release: str) -> tuple[str, str]:
+    """Path on `via` of the private key by which it reaches the servers of a release's cloud (made once), and the public
+    key. Beside it are the keys of those servers, so that each cloud has a folder of its own."""
+    path = via.root / "servers" / release / "key"
     via.run(f"mkdir -p {path.parent} && test -f {path} || ssh-keygen -q -t ed25519 -N '' -f {path}")
     return str(path), via.run(f"cat {path}.pub").stdout

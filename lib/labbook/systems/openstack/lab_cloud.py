@@ -133,8 +133,10 @@ class OpenStack(Described):
         return self._cloud
 
     def destroy(self) -> None:
-        """Kill the platform and its guests, and remove their files."""
+        """Kill the platform and its guests, remove their files, and close the ways to its APIs."""
         self._cloud = None
+        for way in [*self.host.tunnels]:
+            way.close()
         self.platform.destroy()
 
     stop = destroy  # nothing could be started again
@@ -147,6 +149,7 @@ class OpenStack(Described):
         connection = seed.connection(self.platform)
         seed.await_workers(self.platform, connection, since)
         if self.platform.computes:
+            seed.retire_others(connection, {host.name for host in self.platform.computes})
             self.platform.manage(services.discovering(self.platform.layout))
         if self.platform.layout.plug == "ovs":
             seed.add_words(connection, vswitch.GUEST_WORDS)

@@ -121,6 +121,14 @@ def await_workers(platform, cloud, since: float, seconds=UP_SECONDS) -> None:
         time.sleep(0.3)
 
 
+def retire_others(cloud, computes: set[str]) -> None:
+    """Have the scheduler place no server on a machine that is none of these: that on which the seed was made counts as
+    up for a minute more."""
+    for service in cloud.compute.services(binary=COMPUTE):
+        if service.host not in computes:
+            cloud.compute.disable_service(service)
+
+
 def _require_alive(platform, names) -> None:
     """SystemFailure with the log's end of the first of these services whose process has ended."""
     for host, service in platform.services():

@@ -94,7 +94,8 @@ def admission(clients: list[str], *ports: int) -> str:
     rules = [f"INPUT -p tcp --dport {port} {words}" for port in ports for words in (
         "-i lo -j ACCEPT", *(f"-s {client} -j ACCEPT" for client in clients), "-j DROP")]
     return "; ".join(["set -e; PATH=$PATH:/usr/sbin:/sbin", *(
-        f"iptables -w -C {each} 2> /dev/null || iptables -w -A {each}" for each in rules)])
+        f"iptables -w -C {each} 2> /dev/null || iptables -w {'-A' if each.endswith('DROP') else '-I'} {each}"
+        for each in rules)])
 
 
 def gunicorn_files(release, layout) -> dict[str, str]:

@@ -87,7 +87,10 @@ def phases(csv: str, files: int) -> pd.DataFrame:
 
 
 def metrics(rows: pd.DataFrame) -> dict[str, float]:
-    return {**{f"{row.phase}_{row.unit}": row.rate for row in rows.itertuples()},
+    """The rates and shares of a processor of all phases; NaN of those that were not run."""
+    names = [f"{phase}_{name}" for phase, unit in UNITS.items() for name in (unit, "cpu_percent")]
+    return {**dict.fromkeys(names, math.nan),
+            **{f"{row.phase}_{row.unit}": row.rate for row in rows.itertuples()},
             **{f"{row.phase}_cpu_percent": row.cpu_percent for row in rows.itertuples()},
             **{f"{row.phase}_kib_per_cpu": row.rate / row.cpu_percent if row.cpu_percent else math.nan
                for row in rows.itertuples() if row.unit == "kib_per_s"}}

@@ -69,6 +69,7 @@ def test_an_unknown_release_is_refused_before_a_lab():
 
 @pytest.mark.parametrize("group, entries, key", [
     ("functions", dict(function=["quota", "fly"]), "functions.function"),
+    ("functions", dict(function=["run_all"], large="m1.large", fit=3), "functions.fit"),    # eight fit
     ("boot", dict(image_gb=[3]), "boot.image_gb"),
     ("boot", dict(image_gb=[2], at_once=[1, 12]), "boot.at_once"),      # with the images more than a platform's disk
     ("unixbench", dict(cores=[3]), "unixbench.cores"),

@@ -40,7 +40,7 @@ def did(monkeypatch):
                 destroy=lambda: did.append(("end", *self.what))))
 
     monkeypatch.setattr(platforms, "OpenStack", OpenStack)
-    monkeypatch.setattr(platforms, "ssh_key", lambda via: ("key", "public"))
+    monkeypatch.setattr(platforms, "ssh_key", lambda via, release: ("key", "public"))
     return did
 
 
@@ -150,3 +150,8 @@ def test_a_point_of_one_arm_has_that_arms_platform(several, did):
         attempt.hosts = HOSTS.get
         bed, = several.beds(attempt, ["newer"], ["older", "newer"], vm="m1.small").values()
     assert bed.config[0] == "newer" and {release for _, release, *_ in did} == {"zed", "2026.2"}
+
+
+def test_each_releases_servers_have_a_key_and_so_a_list_of_known_hosts_of_their_own(tmp_path):
+    via = SimpleNamespace(root=tmp_path, run=lambda command: SimpleNamespace(stdout="public"))
+    assert platforms.ssh_key(via, "older") != platforms.ssh_key(via, "newer")

@@ -107,7 +107,7 @@ def test_volumes_are_served_to_the_clouds_host_alone():
     server = services.volumes(LAYOUT, "198.18.0.3")[0].command
     assert "addr.host=198.18.0.3," in server and "0.0.0.0" not in server
     *_, let_in, drop = services.admission(["198.18.0.2"], services.NBD_PORT).split("; ")
-    assert let_in.endswith("-A INPUT -p tcp --dport 10809 -s 198.18.0.2 -j ACCEPT")
+    assert let_in.endswith("-I INPUT -p tcp --dport 10809 -s 198.18.0.2 -j ACCEPT"), "before what an earlier one drops"
     assert drop.endswith("-A INPUT -p tcp --dport 10809 -j DROP")
 
 
