@@ -3,6 +3,7 @@ LABBOOK_RELEASES="2026.2 zed" tests both. Making the databases takes minutes."""
 
 import http.client
 import os
+import re
 import subprocess
 import time
 from contextlib import suppress
@@ -17,6 +18,7 @@ from small_labs import new_id
 from labbook.errors import LabError, SystemFailure
 from labbook.lab import Environment, Lab, LabDescription, kernel
 from labbook.lab.cache.push import push
+from labbook.papers.cloud_platforms.clocks import Clocks
 from labbook.systems.cloud.model import Flavor
 from labbook.systems.openstack import config, guest, services
 from labbook.systems.openstack.config import HERE
@@ -210,6 +212,15 @@ def test_a_server_has_the_benchmarks_programs(ground):
     while "/swap" not in ground.ask(server, "cat /proc/swaps"):
         assert time.monotonic() < until
     assert "labbook: up at" in ground.cloud.console(server)
+
+
+def test_a_servers_kernel_is_told_the_rate_of_its_counter_and_its_clock_goes_right(ground):
+    server, = ground.servers(1)
+    if not ground.cloud.facts()["accelerated"]:
+        assert re.search(r" tsc_early_khz=\d{6,8}\b", ground.ask(server, "cat /proc/cmdline"))
+    clocks = Clocks([ground.reach(server)])
+    ground.ask(server, "sleep 3")
+    clocks.check()
 
 
 def test_guests_disks_bypass_the_page_cache_as_set(ground, platform):

@@ -9,7 +9,7 @@ from labbook import figures
 @pytest.fixture(autouse=True)
 def names(tmp_path):
     paper = tmp_path / "names.yml"
-    paper.write_text("names: {cassandra: Cassandra, mysql: MySQL, read: Read, write: Write}\n")
+    paper.write_text("title: a\nnames: {cassandra: Cassandra, mysql: MySQL, read: Read, write: Write}\n")
     figures.use_names(paper)
 
 

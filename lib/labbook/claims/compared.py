@@ -3,7 +3,7 @@
 from functools import lru_cache
 
 from labbook import paths
-from labbook.checks import load_yaml
+from labbook.claims import paper_file
 
 # What stands between the arms and the metric, of rules that compare over a parameter.
 _OVER = {"grows_with": "largest {along} / smallest", "grows_alike": "growth over {along}",
@@ -70,4 +70,4 @@ def _value(parameter, value, known) -> str:
 def _names(study: str) -> dict:
     """The `names` of a study's paper.yml; empty without that file."""
     file = paths.papers(study) / "paper.yml"
-    return (load_yaml(file).get("names") or {}) if file.is_file() else {}
+    return (paper_file.load(file).get("names") or {}) if file.is_file() else {}

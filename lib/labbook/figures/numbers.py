@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from labbook.checks import load_yaml
 from labbook.claims.decisions import NEAR_1, ratio_text
+from labbook.claims.paper_file import load
 from labbook.claims.statistics import Interval, median_interval, ratio
 from labbook.claims.verdict import three_digits
 from labbook.figures.repeats import client_limited, of, of_one_machine, of_those_made, run_words
@@ -20,7 +20,7 @@ LIMITED_TEXT = "not known (the clients were the limit in some repeats)"
 def use_names(paper_file: Path) -> None:
     """Use the `names` of paper.yml for parameter values in all figures from now on."""
     _names.clear()
-    _names.update(load_yaml(paper_file).get("names", {}))
+    _names.update(load(paper_file).get("names") or {})
 
 
 def name(value, parameter="") -> str:

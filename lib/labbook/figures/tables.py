@@ -8,9 +8,9 @@ from statistics import median, stdev
 
 import pandas as pd
 
-from labbook.checks import load_yaml
 from labbook.claims import claims
 from labbook.claims.decisions import DECIDED, OPEN
+from labbook.claims.paper_file import load
 from labbook.claims.rules import numbers
 from labbook.errors import InputError
 from labbook.figures.numbers import between, in_order, name, number, plural, times
@@ -109,7 +109,7 @@ def differences(paper_file: Path, description, **known) -> Table:
     """
     known = _described(description) | known
     rows = []
-    for i, entry in enumerate(load_yaml(paper_file)["setup"]):
+    for i, entry in enumerate(load(paper_file).get("setup") or ()):
         try:
             ours = entry["ours"].format(**known)
         except (KeyError, IndexError, AttributeError, ValueError) as error:

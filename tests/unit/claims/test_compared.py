@@ -8,7 +8,7 @@ from labbook.claims import compared
 @pytest.fixture(autouse=True)
 def named(root):
     (root / "data/papers/demo/paper.yml").write_text(
-        "names: {cassandra: Cassandra, mysql: MySQL, segments 2: two segments}\n")
+        "title: a\nnames: {cassandra: Cassandra, mysql: MySQL, segments 2: two segments}\n")
     compared._names.cache_clear()
     yield
     compared._names.cache_clear()

@@ -11,7 +11,7 @@ from labbook.workloads.histories.calls import METRICS
 @pytest.fixture(autouse=True)
 def names(tmp_path):
     paper = tmp_path / "names.yml"
-    paper.write_text("names: {ONE: one copy, ALL: all copies}\n")
+    paper.write_text("title: a\nnames: {ONE: one copy, ALL: all copies}\n")
     figures.use_names(paper)
 
 

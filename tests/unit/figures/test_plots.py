@@ -18,7 +18,7 @@ from labbook.figures.canvas import NOT_MEASURED, Panel, Picture
 @pytest.fixture(autouse=True)
 def names(tmp_path):
     paper = tmp_path / "names.yml"
-    paper.write_text("names: {list: List, create: Create, segments 1: one, segments 2: two,\n"
+    paper.write_text("title: a\nnames: {list: List, create: Create, segments 1: one, segments 2: two,\n"
                      "  'cache true': cached, weight 2: heavy,\n"
                      "  cassandra: Cassandra, mysql: MySQL, read: Read, write: Write}\n")
     figures.use_names(paper)

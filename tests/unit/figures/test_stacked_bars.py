@@ -12,7 +12,7 @@ from labbook.figures.canvas import NOT_MEASURED
 @pytest.fixture(autouse=True)
 def names(tmp_path):
     paper = tmp_path / "names.yml"
-    paper.write_text("names: {load read: reads}\n")
+    paper.write_text("title: a\nnames: {load read: reads}\n")
     figures.use_names(paper)
 
 

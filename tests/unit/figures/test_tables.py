@@ -12,7 +12,7 @@ from labbook.lab.description import LabDescription
 @pytest.fixture(autouse=True)
 def names(tmp_path):
     paper = tmp_path / "names.yml"
-    paper.write_text("names: {older: old, newer: new, reboot: reboot servers, quota: tell the quota,\n"
+    paper.write_text("title: a\nnames: {older: old, newer: new, reboot: reboot servers, quota: tell the quota,\n"
                      "  cassandra: Cassandra, mysql: MySQL, read: Read, write: Write}\n")
     figures.use_names(paper)
 
@@ -93,7 +93,7 @@ def test_differences_are_filled_in_from_what_was_run(tmp_path):
         "sites": ["a"], "hosts": {"one": {"site": "a", "role": "db", "limits": {"memory": "3G"}}},
         "systems": [{"name": "mysql", "host": "one", "settings": {"version": "5.5.9"}}]})
     file = tmp_path / "paper.yml"
-    file.write_text("setup:\n- {what: Server, paper: 4 GB, matters: cache,\n"
+    file.write_text("title: a\nsetup:\n- {what: Server, paper: 4 GB, matters: cache,\n"
                     "   ours: '{one[memory]}, MySQL {mysql[version]}, {requests} requests'}\n")
     table = figures.differences(file, lab, requests=200)
     assert table.rows == (("Server", "4 GB", "3 GB, MySQL 5.5.9, 200 requests", "cache"),)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
+from labbook.papers.cloud_platforms.clocks import Clocks
 from labbook.papers.cloud_platforms.pinning import pinned
 from labbook.systems.cluster import in_parallel
-
 
 SYNC_SECONDS = 300
 
@@ -43,7 +43,7 @@ def measure(attempt, platforms, everyone, types: dict, prepare, visit, after, wa
         with in_a_hurry(attempt.lab):
             beds = platforms.beds(attempt, arms, everyone, **types)
             own = dict(zip(arms, in_parallel(arms, lambda arm: prepare(beds[arm], point.of(arm)))))
-        with pinning(point, beds) as pin, held(own):
+        with pinning(point, beds) as pin, held(own), right_clocks(own):
             if warm is not None and _are_new(beds, own):
                 both = with_twins({(arm, False): own[arm] for arm in arms})
                 in_turn({key: warm(one, point.of(key[0])) for key, one in both.items()}, lambda key: pin(both[key]))
@@ -137,9 +137,22 @@ def pinning(point, beds):
 
 
 @contextmanager
+def right_clocks(tested: dict):
+    """A context at whose end SystemFailure says if the clock of a server of any arm went wrong in it."""
+    clocks = Clocks([machine for one in _each(tested) for machine in one.machines])
+    yield
+    clocks.check()
+
+
+def _each(tested: dict) -> list[Tested]:
+    """All arms, and their twins."""
+    return [each for one in tested.values() for each in (one, one.twin) if each is not None]
+
+
+@contextmanager
 def held(tested: dict):
     """A context in which the machines of all arms are reached over connections that stay open."""
-    all_of_them = [each for one in tested.values() for each in (one, one.twin) if each is not None]
+    all_of_them = _each(tested)
     before = [list(one.machines) for one in all_of_them]
     with ExitStack() as stack:
         for one in all_of_them:

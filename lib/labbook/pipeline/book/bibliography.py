@@ -3,7 +3,7 @@
 import re
 
 from labbook import paths
-from labbook.checks import load_yaml
+from labbook.claims import paper_file
 from labbook.pipeline.sources import notebooks
 
 _SPECIAL = re.compile(r"([&%$#_])")
@@ -15,7 +15,7 @@ def papers() -> str:
 
 
 def _entry(study) -> str:
-    about = load_yaml(paths.papers(study) / "paper.yml")
+    about = paper_file.load(paths.papers(study) / "paper.yml")
     title = about["title"] + (f" ({about['translation']})" if about.get("translation") else "")
     fields = {"author": " and ".join(map(_author, about.get("authors") or [])), "title": f"{{{_tex(title)}}}",
               "year": about.get("year"), "howpublished": _tex(about.get("affiliation") or ""),

@@ -1,8 +1,7 @@
 """The front page's summary, as HTML: all claims by verdict, and a card a paper."""
 
 from labbook import paths
-from labbook.checks import load_yaml
-from labbook.claims import rules
+from labbook.claims import paper_file, rules
 from labbook.pipeline.book import opening
 from labbook.pipeline.book.board import bar, conditions, counted, title
 from labbook.pipeline.book.markup import escape, raw
@@ -54,7 +53,7 @@ def _card(study, rows) -> str:
 def _paper(study) -> str:
     """Title and year of the paper."""
     file = paths.papers(study) / "paper.yml"
-    about = load_yaml(file) if file.is_file() else {}
+    about = paper_file.load(file) if file.is_file() else {}
     return ", ".join(str(about[key]) for key in ("translation", "title", "year")
                      if about.get(key) and not (key == "title" and about.get("translation")))
 

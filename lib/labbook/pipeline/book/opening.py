@@ -7,8 +7,7 @@ In English and, folded, in Japanese, since the papers and many of their readers 
 import html
 
 from labbook import paths
-from labbook.checks import load_yaml
-from labbook.claims import rules
+from labbook.claims import paper_file, rules
 from labbook.claims.verdict import brief, faint, on_disk
 from labbook.pipeline.book.board import answer, bar, counted
 from labbook.pipeline.book.markup import escape, raw
@@ -47,7 +46,7 @@ def _meta(study, rows) -> str:
 def about(study: str) -> dict:
     """paper.yml; empty without that file. Texts are escaped."""
     file = paths.papers(study) / "paper.yml"
-    found = load_yaml(file) if file.is_file() else {}
+    found = paper_file.load(file) if file.is_file() else {}
     return {key: escape(value) if isinstance(value, str) else value for key, value in found.items()}
 
 

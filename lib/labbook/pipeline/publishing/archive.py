@@ -19,7 +19,7 @@ from pathlib import Path
 import labbook
 from labbook import paths
 from labbook.atomic_files import make_folder, write_whole
-from labbook.checks import load_yaml
+from labbook.claims import paper_file
 from labbook.errors import InputError
 from labbook.pipeline.publishing.adding import began
 from labbook.study.publication import machine_kind, published
@@ -48,7 +48,7 @@ def archive(study: str) -> Path:
 
 def crate(study: str, files: dict[str, Path]) -> dict:
     """The content of ro-crate-metadata.json. files: {name in the crate: file}."""
-    about = load_yaml(paths.papers(study) / "paper.yml")
+    about = paper_file.load(paths.papers(study) / "paper.yml")
     sets = published.sets(study)
     parts = [_file(name, path) for name, path in sorted(files.items())]
     root = {"@id": "./", "@type": "Dataset", "name": f"labbook: {study}, measured again",

@@ -16,7 +16,7 @@ from labbook.papers.cassandra_elasticity.joins import joiners_apart
 @pytest.fixture(autouse=True)
 def names(tmp_path):
     paper = tmp_path / "names.yml"
-    paper.write_text("names: {'how none': no join, one_by_one: one by one, load read: reads,\n"
+    paper.write_text("title: a\nnames: {'how none': no join, one_by_one: one by one, load read: reads,\n"
                      "  stream: streaming}\n")
     use_names(paper)
 

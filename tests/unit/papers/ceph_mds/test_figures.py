@@ -15,7 +15,7 @@ from labbook.papers.ceph_mds.figures import cached_metadata
 @pytest.fixture(autouse=True)
 def names(tmp_path):
     paper = tmp_path / "names.yml"
-    paper.write_text("names: {sequential_create: 'create, in order', spare false: no spare,\n"
+    paper.write_text("title: a\nnames: {sequential_create: 'create, in order', spare false: no spare,\n"
                      "  spare true: a spare, mds 2: two metadata servers}\n")
     figures.use_names(paper)
 

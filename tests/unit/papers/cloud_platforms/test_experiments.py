@@ -225,7 +225,9 @@ def test_a_kernel_is_recorded_of_both_releases_with_where_it_ran(measure, monkey
 
 
 class Held:
-    """A machine whose connection can be held open."""
+    """A machine whose connection can be held open, with this machine's clock."""
+
+    here = True
 
     def __init__(self, via):
         self.via = via

@@ -9,7 +9,7 @@ from labbook.papers.wan_keystone.figures import improvement, saved, steps
 @pytest.fixture(autouse=True)
 def names(tmp_path):
     paper = tmp_path / "names.yml"
-    paper.write_text("names: {list: List, create: Create, segments 1: one, segments 2: two,\n"
+    paper.write_text("title: a\nnames: {list: List, create: Create, segments 1: one, segments 2: two,\n"
                      "  'cache true': cached, weight 2: heavy}\n")
     figures.use_names(paper)
 
