@@ -29,7 +29,7 @@ from labbook.figures.tables import Table
 
 # Labels of metrics in tables.
 JOIN = {"join_s": "A join, s", "from_request_s": "since its request, s", "fixed_wait_s": "of it fixed waits, s",
-        "streaming_s": "streaming, s", "rest_s": "the rest, s", "stream_mb_per_s": "Streamed, MB/s",
+        "streaming_s": "streaming, s", "rest_s": "the rest, s", "stream_mb_per_s": "Received, MB/s",
         "received_mb": "Received in all, MB", "grown_times": "Growth of the donor's files, times",
         "call_rate_per_s": "Operations a second meanwhile", "call_mean_ms": "Mean time of one, ms"}
 PARTS = {"fixed_wait_s": "fixed waits", "streaming_s": "streaming", "rest_s": "start of Java, and the rest"}

@@ -18,17 +18,31 @@ PHASE = "mixed"
 
 @dataclass
 class Names:
-    """Names of one directory: those that must be in it, and those that may be."""
+    """Names of one directory: those that must be in it, those that may be, and pairs of which one must be, since it is
+    not known whether the one was renamed to the other."""
 
     sure: set = field(default_factory=set)
     unknown: set = field(default_factory=set)
+    either: list = field(default_factory=list)
 
     def made(self, name: str, ok: bool) -> None:
         (self.sure if ok else self.unknown).add(name)
+        self._called(name)
 
     def gone(self, name: str, ok: bool) -> None:
         self.unknown.discard(name) if ok else self.unknown.add(name)
         self.sure.discard(name)
+        self._called(name)
+
+    def renamed(self, name: str, new: str, ok: bool) -> None:
+        was_there = name in self.sure
+        self.gone(name, ok)
+        self.made(new, ok)
+        if was_there and not ok:
+            self.either.append({name, new})
+
+    def _called(self, name):
+        self.either = [pair for pair in self.either if name not in pair]
 
 
 def places(clients: int, directories: int) -> dict[str, tuple[int, int]]:
@@ -82,10 +96,12 @@ def _next(calls, answer):
 def _noted(found: dict[int, Names], code: int, number: int, name: str, new: str | None, ok: bool) -> None:
     """Note what a call made and removed."""
     names = found.setdefault(number, Names())
-    if code in (UNLINK, RENAME):
+    if code == RENAME:
+        names.renamed(_last(name), _last(new), ok)
+    elif code == UNLINK:
         names.gone(_last(name), ok)
-    if code in (CREATE, RENAME):
-        names.made(_last(new if code == RENAME else name), ok)
+    elif code == CREATE:
+        names.made(_last(name), ok)
 
 
 def _last(path: str) -> str:
@@ -103,7 +119,7 @@ def off(wanted: dict[tuple, Names], entries: dict) -> dict[str, float]:
     for place, names in wanted.items():
         listed = set(json.loads(entries[place])) if isinstance(entries[place], str) else set()
         there += len(listed)
-        lost += len(names.sure - listed)
+        lost += len(names.sure - listed) + sum(not pair & listed for pair in names.either)
         back += len(listed - names.sure - names.unknown)
     return {"load_names": float(there), "load_lost": float(lost), "load_back": float(back),
             "load_off": float(lost + back)}

@@ -47,8 +47,20 @@ def test_names_are_those_made_at_first_and_what_calls_made_of_them():
 
 def test_what_a_call_without_success_did_is_not_known():
     found = after((CREATE, 0, "0/c", None, False), (UNLINK, 0, "0/a", None, False), (RENAME, 1, "1/b", "1/d", False))
-    assert found == {0: Names(set(), {"a", "c"}), 1: Names(set(), {"b", "d"})}
+    assert found == {0: Names(set(), {"a", "c"}), 1: Names(set(), {"b", "d"}, [{"b", "d"}])}
     assert after((UNLINK, 0, "0/a", None, False), (UNLINK, 0, "0/a", None, True))[0] == Names()
+
+
+@pytest.mark.parametrize("left, lost", [(["b"], 0), (["d"], 0), ([], 1)])
+def test_a_file_has_one_of_two_names_where_its_renaming_has_no_answer(left, lost):
+    names = after((RENAME, 1, "1/b", "1/d", False))[1]
+    assert off({(0, 1): names}, {(0, 1): json.dumps(left)})["load_lost"] == lost
+
+
+def test_once_either_name_is_called_again_nothing_is_known_of_both():
+    for later in ((UNLINK, 1, "1/b", None, True), (CREATE, 1, "1/d", None, True), (RENAME, 1, "1/b", "1/e", True)):
+        assert not after((RENAME, 1, "1/b", "1/d", False), later)[1].either
+    assert not after((UNLINK, 1, "1/b", None, False), (RENAME, 1, "1/b", "1/d", False))[1].either, "it may be gone"
 
 
 def test_a_plan_hears_which_calls_succeeded_and_rows_of_another_one_are_refused():
