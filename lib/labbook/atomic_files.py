@@ -27,8 +27,7 @@ def write_whole(path: Path, write, before_rename=None) -> None:
 def _write_and_rename(path, partial, write, before_rename):
     try:
         make_folder(path.parent)
-        with open(partial, "wb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with _open_locked(partial) as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
@@ -38,6 +37,17 @@ def _write_and_rename(path, partial, write, before_rename):
         sync_folder(path.parent)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _open_locked(partial: Path):
+    """The new file, open and locked: another one where remove_unfinished has removed it before it was locked."""
+    while True:
+        file = open(partial, "wb")
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.stat(partial), os.fstat(file.fileno())):
+                return file
+        file.close()
 
 
 def remove_unfinished(files) -> None:

@@ -1,10 +1,11 @@
 """Files that are whole or absent after a crash."""
 
+import fcntl
 import os
 
 import pytest
 
-from labbook.atomic_files import make_folder, open_lock, write_whole
+from labbook.atomic_files import make_folder, open_lock, remove_unfinished, write_whole
 from labbook.errors import LabError
 
 
@@ -45,6 +46,29 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path):
     with pytest.raises(LabError, match="the disk is full: file"):
         write_whole(path, fails)
     assert path.read_text() == "before" and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_that_is_swept_before_its_writer_has_locked_it_is_written_all_the_same(tmp_path, monkeypatch):
+    lock, swept = fcntl.flock, []
+
+    def late(file, how):
+        if not swept:
+            swept.append(os.readlink(f"/proc/self/fd/{file.fileno()}"))
+            os.unlink(swept[0])
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    write_whole(tmp_path / "file", lambda out: out.write(b"text"))
+    assert swept and (tmp_path / "file").read_bytes() == b"text"
+
+
+def test_a_running_writers_file_is_not_swept(tmp_path):
+    def swept(out):
+        remove_unfinished([tmp_path / f".tmp-{os.getpid()}-file"])
+        out.write(b"text")
+
+    write_whole(tmp_path / "file", swept)
+    assert (tmp_path / "file").read_bytes() == b"text"
 
 
 def test_a_file_to_lock_is_its_owners_alone_and_no_link(tmp_path):

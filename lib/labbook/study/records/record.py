@@ -84,13 +84,14 @@ class Records:
 
     def _set_aside(self, path, found, error) -> bool:
         """Rename a damaged record; False if another process has replaced it meanwhile."""
-        try:
-            if sealed.identity(path) != found:
-                return False
-        except FileNotFoundError:
-            return True
         broken = path.with_name(f"{path.name}.broken")
-        os.replace(path, broken)
+        with self._writing():
+            try:
+                if sealed.identity(path) != found:
+                    return False
+            except FileNotFoundError:
+                return True
+            os.replace(path, broken)
         message = (f"the record {path} is damaged ({error}); it was renamed to {broken.name} "
                    "and its point will be measured again")
         self.set_aside.append(message)
