@@ -67,8 +67,9 @@ def test_its_commands_and_cells_do_what_it_says(clone, type_in):  # noqa: F811
 
     one, = records(clone)
     assert len(one.keys()) == POINTS, "what was tried is in no record"
+    assert [command for command in commands(after) if command.startswith("rm ")], "what is looked at before it goes"
     for command in commands(after):
-        if command.startswith("rm ") and (clone / "build/read.csv").exists():
+        if command.startswith("rm "):
             frame = pd.read_csv(clone / "build/read.csv")
             assert set(frame["ok"]) == {True} and frame["client"].nunique() == 8
             assert (clone / "build/more.ipynb").exists() and len(one.keys()) > POINTS

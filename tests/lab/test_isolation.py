@@ -52,6 +52,10 @@ class Watch:
                 if address in RANGE:
                     self.seen.append((interface, str(address)))
 
+    def is_awake(self) -> bool:
+        """Whether it looks at each interface until now. A machine without any sends nothing."""
+        return all(thread.is_alive() for thread in self._threads)
+
     def __exit__(self, *_):
         self._stop.set()
         [t.join() for t in self._threads]
@@ -91,6 +95,7 @@ def test_no_packet_leaves_while_up_with_a_host_down_and_after():
             lab.down()
         for target in targets:
             knock(target)
+        assert watch.is_awake()
     assert watch.seen == []
 
 

@@ -308,6 +308,7 @@ def test_points_without_arms_are_measured_once(make, monkeypatch):
         with study.attempt(point) as attempt:
             attempt.record(rows())
     assert study.records("speed").meta(point.key)["provenance"]["during"]["steal"] == 0.02
+    assert not list(study.records("speed").folder.glob("superseded/*"))
 
 
 @pytest.mark.parametrize("during, expected", [

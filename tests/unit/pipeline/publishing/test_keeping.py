@@ -14,9 +14,11 @@ def test_an_experiment_that_a_run_did_not_measure_keeps_what_was_published(full,
     publish.export(full[0], values={"repeats": 3})
     study, _ = make(repeats=0)
     study.complete()
-    publish.export(study)
-    assert published.read_run("demo")["experiments"] == {"speed": {"points": 12, "parameters": ["system", "clients"]}}
-    assert published.points("demo", HERE) == len(published.rows("demo", HERE, "speed")) == 12
+    for replace in ([], ["speed"]):
+        publish.export(study, replace=replace)
+        assert published.read_run("demo")["experiments"] == {
+            "speed": {"points": 12, "parameters": ["system", "clients"]}}
+        assert published.points("demo", HERE) == len(published.rows("demo", HERE, "speed")) == 12
 
 
 def test_an_experiment_measured_in_part_keeps_what_was_published(full, make, measure, root, monkeypatch):

@@ -70,6 +70,8 @@ def test_only_the_named_sets_are_carried_over(full, root):
     folder, = (root / "data/published/demo").iterdir()
     stamp = folder.with_name("other-machine") / "fingerprint.json"
     shutil.copytree(folder, stamp.parent)
+    publish.carry_over("demo", "comments only")
+    assert all("comments only" in (one / "fingerprint.json").read_text() for one in (folder, stamp.parent)), "both"
     stamp.write_text(json.dumps(json.loads(stamp.read_text()) | {"code": "still earlier"}))
     before = stamp.read_text()
     with pytest.raises(InputError, match="of different code"):
