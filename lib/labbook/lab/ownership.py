@@ -3,6 +3,7 @@
 import fcntl
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from labbook.atomic_files import open_lock
@@ -28,6 +29,9 @@ class Ownership:
             except PermissionError:
                 raise LabError(f"lab {self.folder.name} belongs to another user",
                                remedy=f"That user types: labbook down {self.folder.name}") from None
+            if os.geteuid() == 0:       # the lock of a lab that root sweeps is its user's all the same
+                with suppress(FileNotFoundError):
+                    os.fchown(file.fileno(), self.folder.stat().st_uid, -1)
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

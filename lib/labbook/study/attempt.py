@@ -197,7 +197,7 @@ class Attempt:
 
     def _redacted(self, frame):
         """The frame without addresses and user names in its text columns."""
-        texts = frame.select_dtypes(("object", "string")).columns
+        texts = frame.select_dtypes(("object", "string", "category")).columns
         return frame.assign(**{column: frame[column].map(self._redact) for column in texts})
 
     def __enter__(self):

@@ -181,3 +181,15 @@ def test_a_full_disk_ends_the_study_and_its_lab(make, labs, monkeypatch):
         with study.attempt(next(points)) as attempt:
             attempt.record([])
     assert labs.made[0].downs == 1 and list(speed.summary()["point"]) == [first.key]
+
+
+def test_no_column_of_text_has_an_address_however_it_is_stored(make):
+    study, speed = make()
+    study.redact = lambda data: data.replace("10.0.0.11", "rack1") if isinstance(data, str) else data
+    point = speed.points()[0]
+    texts = pd.Series(["no answer from 10.0.0.11", None])
+    with study.attempt(point) as attempt:
+        attempt.record(pd.DataFrame({"started_s": [0.0, 1.0], "seconds": 0.1, "ok": [False, True], "plain": texts,
+                                     "error": texts.astype("category")}))
+    rows = study.records("speed").rows(point.key)
+    assert rows["plain"][0] == rows["error"][0] == "no answer from rack1" and pd.isna(rows["error"][1])

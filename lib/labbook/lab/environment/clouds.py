@@ -113,6 +113,10 @@ def check_credentials(cloud: OwnCloud) -> None:
                          file=cloud.file, key=cloud.key("profile"), allowed=names or "none is in it")
     if secret and mode & 0o077:
         raise _wrong(cloud, f"others may read it (mode {mode:04o})", f"mode 0600: chmod 600 {path}")
+    beside = path.with_name("secure.yaml")      # openstacksdk reads it, too
+    if cloud.kind == "openstack" and beside.exists() and (mode := beside.stat().st_mode & 0o777) & 0o077:
+        raise InputError(f"{beside}: others may read it (mode {mode:04o})", file=cloud.file,
+                         key=cloud.key("credentials"), allowed=f"mode 0600: chmod 600 {beside}")
 
 
 def _wrong(cloud, problem, allowed):

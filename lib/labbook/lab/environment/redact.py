@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from labbook.lab.environment.clouds import endpoints
 
+CLAIMANT = re.compile(r"\S+@\S+ \([0-9a-f]{6}\)")     # user, machine and its id: who has a host that is in use
 COLOUR = r"\x1b\[[\d;]*m"    # a terminal's escape sequence: its final m is no part of a name
 
 
@@ -30,8 +31,8 @@ def redactor(environment) -> Callable:
     user = "|".join(map(re.escape, users))
     # not within a longer name or address: 10.0.0.1 is no part of 10.0.0.11
     pattern = re.compile(rf"({COLOUR}|(?<![\w.-]))(?:(?:{user})@)?({patterns})(?![\w-]|\.\w)")
-    return lambda data: _redacted(
-        data, lambda text: pattern.sub(lambda match: match[1] + replacements[match[2]], text))
+    return lambda data: _redacted(data, lambda text: CLAIMANT.sub("another user", pattern.sub(
+        lambda match: match[1] + replacements[match[2]], text)))
 
 
 def _machines(environment):

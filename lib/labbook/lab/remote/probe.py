@@ -110,13 +110,14 @@ def script(real, needs) -> str:
                          ("@ROOT@", [str(real.root)]), ("@FOLDERS@", needs.folders),
                          ("@PACKAGES@", names or ["dpkg"])):
         text = text.replace(mark, shlex.join(values))
-    if real.allow & {"packages", *needs.request.of}:
+    allowed = real.allow & {"packages", *needs.request.of}      # what is tried as root, too
+    if allowed:
         text += AS_ROOT
-    if "shape" in needs.request.of:
+    if "shape" in allowed:
         text += TRY_SHAPE
-    if "trace" in needs.request.of:
+    if "trace" in allowed:
         text += TRY_TRACE
-    if "fuse" in needs.request.of or needs.request.modelled:
+    if "fuse" in allowed or needs.request.modelled and "disk" in real.allow:
         text += TRY_FUSE
     return text + "exit 0\n"
 

@@ -24,7 +24,8 @@ def text(logins: dict[str, Login]) -> str:
 def _entry(name, login, jumps) -> str:
     lines = [f"Host {name}", f"HostName {login.address}", f"Port {login.port}",
              f"User {login.user}", f"IdentityFile {_quoted(login.key)}", "IdentitiesOnly yes",
-             "IdentityAgent none", f"UserKnownHostsFile {_quoted(login.known_hosts)}",
+             "IdentityAgent none", "PreferredAuthentications publickey", "PasswordAuthentication no",
+             f"UserKnownHostsFile {_quoted(login.known_hosts)}", "GlobalKnownHostsFile /dev/null",
              "StrictHostKeyChecking yes", "ServerAliveInterval 15"]
     if login.jump:
         lines.append(f"ProxyJump {_jump(login.jump, jumps)}")

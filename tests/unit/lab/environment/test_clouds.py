@@ -119,6 +119,8 @@ def spoilt(name, text=None, mode=0o600):
     (spoilt("clouds.yaml", b"[here]"), "clouds.newer.credentials", "cannot be read"),
     (spoilt("clouds.yaml", b"clouds: [here]"), "clouds.newer.credentials", "cannot be read"),
     (spoilt("clouds.yaml", CLOUDS.encode(), 0o644), "clouds.newer.credentials", "chmod 600"),
+    (spoilt("secure.yaml", b"clouds: {here: {auth: {password: p}}}", 0o644), "clouds.newer.credentials",
+     "secure.yaml: others may read it (mode 0644)"),
 ])
 def test_files_of_credentials_that_cannot_be_used(home, spoil, key, expected):
     spoil(home)

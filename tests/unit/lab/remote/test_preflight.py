@@ -88,6 +88,15 @@ def test_the_script_runs_and_says_what_this_machine_is(tmp_path):
     assert "127.0.0.1" in found.addresses and not found.root     # nothing is allowed: not asked
 
 
+@pytest.mark.parametrize("allow, tried", [
+    ([], set()), (["shape"], {"unshare --net"}), (["trace", "fuse"], {"tracing", "/dev/fuse"})])
+def test_nothing_is_tried_as_root_that_is_not_allowed(allow, tried):
+    text = probe.script(rack(allow=allow), HostNeeds(request=EVERYTHING))
+    assert ("as_root true" in text) == bool(allow)
+    pieces = {"unshare --net": probe.TRY_SHAPE, "tracing": probe.TRY_TRACE, "/dev/fuse": probe.TRY_FUSE}
+    assert {name for name, piece in pieces.items() if piece in text} == tried
+
+
 GOOD = dict(system="Linux", arch=platform.machine(), kernel="6.1", user="op", uid=1000,
             python="3.11.2", place="/home/op", writable=True, free_bytes=50 << 30, cores=4,
             memory_bytes=8 << 30, addresses=["192.0.2.11"], debian={"dpkg-query", "apt-get"},

@@ -72,6 +72,8 @@ def test_addresses_users_and_keys_are_not_reported(tmp_path):
                         "log": ("key KEY of KNOWN_HOSTS", "ROOT/ab1/db/log"),
                         "also": "rack1 and rack2, port 22; rack1."}
     assert redact("\x1b[31m10.0.0.1\x1b[0m") == "\x1b[31mrack1\x1b[0m"
+    assert redact("rack1 is in use: lab ab12 of jay@desk (0a1b2c) has it") == (
+        "rack1 is in use: lab ab12 of another user has it")
     unlike = "10.0.0.111 110.0.0.1 10.0.0.1.2 opera@home my192.0.2.1"
     assert redact(unlike) == unlike
 
