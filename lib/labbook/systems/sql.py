@@ -274,3 +274,11 @@ def fetch_data(host, data, folder: Path, left_out) -> None:
     with tarfile.open(local) as tar:
         tar.extractall(folder, filter="data")
     local.unlink()
+    owners_alone(folder)
+
+
+def owners_alone(folder: Path) -> Path:
+    """The folder, which only its owner can read from now on; one of an earlier version others could."""
+    if folder.stat().st_mode & 0o077:
+        folder.chmod(0o700)
+    return folder

@@ -107,6 +107,7 @@ def test_the_data_of_a_stopped_server_are_copied_and_others_cannot_read_the_arch
     else:
         sql.fetch_data(host, data, folder, ["ibtmp1"])
         assert [file.name for file in folder.iterdir()] == ["ibdata1"]
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert modes == [0o600, 0o600]
     assert [file.name for file in Path(host.root).iterdir()] == ["data"]    # no archive
 

@@ -20,7 +20,7 @@ from labbook.systems.cluster import destroy_all
 from labbook.systems.galera.node import NOT_COPIED, GaleraNode
 from labbook.systems.keystone.config import ADMIN, DATABASE, Secrets
 from labbook.systems.keystone.server import PACKAGES, Keystone
-from labbook.systems.sql import MARIADBD, fetch_data
+from labbook.systems.sql import MARIADBD, fetch_data, owners_alone
 
 PARALLEL = 6
 # Writers on several nodes of a cluster may conflict: Keystone then answers 500 or closes the connection.
@@ -182,7 +182,7 @@ def seed(database_host, keystone_host, *, users: int, projects: int, revocations
             fetch_data(node.host, node.data, folder, NOT_COPIED)
         say(f"made in {time.monotonic() - began:.0f} s")
 
-    return build_once(f"keystone-seed-{digest}", fill), secrets
+    return owners_alone(build_once(f"keystone-seed-{digest}", fill)), secrets
 
 
 @contextmanager

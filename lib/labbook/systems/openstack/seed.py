@@ -20,7 +20,7 @@ from labbook.systems.openstack import services
 from labbook.systems.openstack.config import HERE, REGION
 from labbook.systems.openstack.hypervisor import GATEWAY, POOL, SUBNET
 from labbook.systems.openstack.releases import COMPUTE, PARTS, PORTS
-from labbook.systems.sql import MARIADBD, fetch_data
+from labbook.systems.sql import MARIADBD, fetch_data, owners_alone
 
 RECIPE = 2      # version of what is made here; a new number makes new seeds
 DATA, CONTENTS, NODE = "data", "contents.json", "compute_id"    # in a seed's folder
@@ -68,8 +68,8 @@ def databases(platform, guest) -> Seed:
     recipe = (RECIPE, platform.release.recipe, versions, guest.name, platform.secrets.digest,
               str(platform.layout.home))
     digest = hashlib.sha256(repr(recipe).encode()).hexdigest()[:10]
-    return Seed(build_once(f"openstack-{platform.release.name}-{digest}",
-                     lambda folder: _fill(folder, platform, guest)))
+    return Seed(owners_alone(build_once(f"openstack-{platform.release.name}-{digest}",
+                                        lambda folder: _fill(folder, platform, guest))))
 
 
 def plant(platform, guest, seed: Seed) -> None:
