@@ -26,7 +26,8 @@ class Fitness:
         if about["free_bytes"] < LEAST_FREE_BYTES:
             return f"its disk is full: {size_text(about['free_bytes'])} are free for records"
         if of["code"] != self._codes[study].code:
-            return "its checkout has different measuring code; labbook install --fleet FILE copies this checkout's code there"
+            return ("its checkout has different measuring code; labbook install --fleet FILE copies this "
+                    "checkout's code there")
         return self._versions_differ(name, study, of["versions"])
 
     def _versions_differ(self, name, study, versions) -> str | None:

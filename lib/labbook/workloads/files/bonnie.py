@@ -1,6 +1,7 @@
 """bonnie++'s test of metadata: create, stat and delete empty files, sequentially and at random."""
 
 import json
+import math
 import shlex
 from contextlib import suppress
 from dataclasses import dataclass
@@ -67,7 +68,8 @@ def bonnie(host, path, *, directories: int, files: int = 1024, seconds_at_most: 
 def _metrics(rows) -> dict:
     last = rows.iloc[-1]
     return {**{f"{row.phase}_per_s": row.told_per_s for row in rows.itertuples()},
-            **{f"by_clock_{row.phase}_per_s": row.files / row.seconds for row in rows.itertuples()},
+            **{f"by_clock_{row.phase}_per_s": row.files / row.seconds if row.seconds else math.nan
+               for row in rows.itertuples()},
             "seconds": float(last.started_s + last.seconds)}
 
 

@@ -24,7 +24,7 @@ def test_a_machine_with_the_same_code_and_versions_may(compare):
 
 @pytest.mark.parametrize("name, found, why", [
     ("small", about(), "does not give it this study"),
-    ("a", about(code="c2"), "other code"),
+    ("a", about(code="c2"), "different measuring code"),
     ("a", about(free=2**20), "disk is full"),
     ("a", about() | {"studies": {}}, "did not say"),
     ("a", about() | {"studies": {"s": {"error": "no such study"}}}, "no such study"),

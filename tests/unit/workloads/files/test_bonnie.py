@@ -3,12 +3,13 @@
 import json
 import math
 
+import pandas as pd
 import pytest
 from here import here_host
 
 from labbook.errors import InputError, LabError, SystemFailure
 from labbook.workloads.files import bonnie as bonnie_load
-from labbook.workloads.files.bonnie import bonnie
+from labbook.workloads.files.bonnie import _metrics, bonnie
 from labbook.workloads.files.on_host.bonnie_progress import Phases
 from labbook.workloads.machines import bonnie_csv
 
@@ -100,6 +101,12 @@ def bonnie_script(progress=PROGRESS, printed=PRINTED):
     lines = "\n".join(f"printf '%s...' '{line.split('...')[0]}' >&2; sleep 0.1; echo done. >&2"
                       if "..." in line else f"echo '{line}' >&2" for line in progress.splitlines())
     return f"{lines}\ncat <<'END'\n{printed}END\n"
+
+
+def test_a_phase_that_takes_no_time_by_the_clock_has_no_rate_by_it():
+    rows = pd.DataFrame({"phase": ["sequential_stat"], "told_per_s": [5.0], "files": [1024], "started_s": [0.0],
+                         "seconds": [0.0]})
+    assert math.isnan(_metrics(rows)["by_clock_sequential_stat_per_s"])
 
 
 def test_a_run_is_a_row_a_phase_with_both_clocks(acting):
