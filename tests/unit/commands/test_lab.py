@@ -65,7 +65,7 @@ def lab(tmp_path):
     roles = {"db1": "db", "db2": "db", "web": "web"}
     there = {name: SimpleNamespace(name=name, role=role, address=f"10.0.0.{i}", root=tmp_path)
              for i, (name, role) in enumerate(roles.items())}
-    return SimpleNamespace(host=there.__getitem__, hosts=there, study="shopping")
+    return SimpleNamespace(host=there.__getitem__, hosts=there, study="shopping", programs={})
 
 
 def test_it_gets_a_list_of_hosts_and_is_shown_on_each(lab, capsys):

@@ -1,5 +1,7 @@
 """Systems of a lab that is tried by hand; see Study.lab."""
 
+import inspect
+
 from labbook import systems
 from labbook.checks import did_you_mean
 from labbook.errors import InputError
@@ -18,6 +20,9 @@ def system(study, name: str):
 
 
 def made(lab, wanted: dict):
-    """A system of an entry of lab.yml on its hosts, not started."""
+    """A system of an entry of lab.yml on its hosts, not started, with those programs of the environment file that it
+    takes, such as a kernel."""
     kind, hosts = systems.find(wanted["name"], lab.study), [lab.host(name) for name in wanted["hosts"]]
-    return kind(hosts if systems.over_several(kind) else hosts[0], **wanted.get("settings", {}))
+    taken = inspect.signature(kind).parameters
+    programs = {name: program for name, program in lab.programs.items() if name in taken}
+    return kind(hosts if systems.over_several(kind) else hosts[0], **programs, **wanted.get("settings", {}))

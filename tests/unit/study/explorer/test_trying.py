@@ -7,6 +7,7 @@ import pytest
 from labbook import systems
 from labbook.errors import InputError
 from labbook.lab import kept
+from labbook.study.explorer import trying
 from labbook.systems.base import Needs, System
 
 
@@ -52,10 +53,24 @@ hosts: {one: {site: lan, role: db}, two: {site: lan, role: db}}
 systems: [{name: till, label: old, host: one, settings: {version: "1"}}, {name: till, host: two}]
 """)
     study, _ = make()
-    lab = SimpleNamespace(study="demo", host=lambda name: SimpleNamespace(name=name, root=root, address=name))
+    lab = SimpleNamespace(study="demo", programs={"kernel": "/srv/k"},
+                          host=lambda name: SimpleNamespace(name=name, root=root, address=name))
     monkeypatch.setattr(kept, "find", lambda name: lab)
     monkeypatch.setattr(systems, "find", lambda name, study=None: Till)
     assert (study.system("old").host.name, study.system("old").settings.version) == ("one", "1")
     assert study.system("till").address == "two"
     with pytest.raises(InputError, match="no such system, did you mean 'till'.*old, till"):
         study.system("tall")
+
+
+@pytest.mark.parametrize("programs", [{}, {"kernel": "/srv/k", "npb": "/opt/npb"}])
+def test_a_system_gets_the_programs_that_it_takes(programs, root, monkeypatch):
+    class Cloud(Till):
+        def __init__(self, host, kernel=None, **settings):
+            super().__init__(host, **settings)
+            self.kernel = kernel
+
+    monkeypatch.setattr(systems, "find", lambda name, study=None: Cloud)
+    lab = SimpleNamespace(study="demo", programs=programs, host=lambda name: SimpleNamespace(name=name, root=root))
+    found = trying.made(lab, {"name": "till", "hosts": ["one"], "settings": {"version": "1"}})
+    assert (found.kernel, found.settings.version) == (programs.get("kernel"), "1")
