@@ -205,7 +205,7 @@ class HostEnd(End):
     def _commands(self, shape, cut):
         queue = self._queue if shape.holds else None
         if queue is None and self.__dict__.pop("_queue", None) is not None:
-            self.host.run(f"rm -f {self._note}")    # another lab may take the number
+            self.host.run(f"rm -f {self._queue_note}")    # another lab may take the number
         lab = self.host.root.parent
         return [*as_root.unless_going_down(shlex.quote(str(lab))),
                 append_command(self._chain.entry, lab / "journal"),
@@ -214,13 +214,13 @@ class HostEnd(End):
     @cached_property
     def _queue(self) -> int:
         """The number of an NFQUEUE that nothing on this host uses; chosen once and noted there."""
-        noted = self.host.run(f"cat {self._note} 2> /dev/null", check=False).stdout.strip()
+        noted = self.host.run(f"cat {self._queue_note} 2> /dev/null", check=False).stdout.strip()
         if noted:
             return int(noted)
         queue = firewall.free_queue(self.host.run(firewall.QUEUES_IN_USE, root=True).stdout)
-        self.host.run(f"echo {queue} > {self._note}")
+        self.host.run(f"echo {queue} > {self._queue_note}")
         return queue
 
     @property
-    def _note(self) -> str:
+    def _queue_note(self) -> str:
         return f"queue-{self.wire}"
