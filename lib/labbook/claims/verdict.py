@@ -163,8 +163,8 @@ def lacks(claim: dict) -> str:
 
 
 def _has_metric(claim, rows, parameters, file, may_lack) -> bool:
-    """Whether a point has the claim's metric, or none is among its points: a run that left out all of them may lack
-    it, and its rule says so. InputError for one that no point can have."""
+    """False where the claim's points were measured without its metric. True also where none of them was measured, which
+    its rule finds out. InputError for a metric that no point can have."""
     where = claim["rule"].get("where") or {}
     has_points = any(all(matches(row.get(name), want) for name, want in where.items()) for row in rows)
     if not has_points or any(isinstance(row.get(claim["metric"]), Real) for row in rows):

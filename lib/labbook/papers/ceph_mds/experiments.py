@@ -281,10 +281,11 @@ def kept_for_another(ceph, mount, tree: str, before) -> float:
     cache; 0 if it cannot mount."""
     other = ceph.mount(mount.host, name="afterwards")
     try:
-        with suppress(SystemFailure):
+        try:
             seen = f"{other.up().path}{tree.removeprefix(str(mount.path))}"
-            return compare(before, take(other.host, seen, list(before["name"])))["right"] / len(before)
-        return 0.0
+        except SystemFailure:
+            return 0.0
+        return compare(before, take(other.host, seen, list(before["name"])))["right"] / len(before)
     finally:
         other.end()
 

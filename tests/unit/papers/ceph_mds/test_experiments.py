@@ -207,3 +207,30 @@ def test_a_killed_server_is_replaced_as_the_point_says(how, did):
 def test_a_rank_that_does_not_come_back_is_a_result():
     fault = point(how="standby", rank=1, active_within_s=120)
     assert experiments.kill_and_await(fault, Cluster(comes_back=False), 990.0)[1] == {"came_back": 0}
+
+
+@pytest.mark.parametrize("mounts, answers, share", [(True, True, 0.5), (False, True, 0.0), (True, False, None)])
+def test_only_a_client_that_cannot_mount_counts_as_one_that_lost_all(mounts, answers, share, monkeypatch):
+    ended = []
+
+    def up():
+        if not mounts:
+            raise SystemFailure("no metadata server answers")
+        return SimpleNamespace(path="/after")
+
+    def take(host, path, names):
+        if not answers:
+            raise SystemFailure("no inventory")
+        return path
+
+    monkeypatch.setattr(experiments, "take", take)
+    monkeypatch.setattr(experiments, "compare", lambda before, found: {"right": int(found == "/after/tree-1")})
+    ceph = SimpleNamespace(mount=lambda host, name: SimpleNamespace(host=host, up=up, end=lambda: ended.append(name)))
+    before = pd.DataFrame({"name": ["a", "b"]})
+    given = ceph, SimpleNamespace(host="c1", path="/mnt"), "/mnt/tree-1", before
+    if share is None:
+        with pytest.raises(SystemFailure, match="no inventory"):
+            experiments.kept_for_another(*given)
+    else:
+        assert experiments.kept_for_another(*given) == share
+    assert ended == ["afterwards"]
