@@ -145,6 +145,8 @@ _MACHINE = ("cpu", "cores", "memory_gib", "kernel", "system")
 def conditions(found: dict) -> Table:
     """Table of Study.conditions()."""
     rows = [(label, _condition(key, found[key])) for key, label in _CONDITIONS.items() if key in found]
+    rows += [(f"Change of the code on {one['on'][:10]}, after some of these measurements", one["why"])
+             for one in found.get("changes", ())]
     if "hosts" not in found:
         return Table(("", "On this machine"), tuple(rows), label="conditions", numbers=False)
     driver = {_CONDITIONS[key] for key in (*_MACHINE, "cpu_pressure", "steal")}

@@ -75,6 +75,17 @@ def metas(experiment) -> list[dict]:
     return [meta for meta in each if meta is not None and (not run.ask or run.is_valid(meta))]
 
 
+def changes(study, experiments) -> list[dict]:
+    """The changes of the code over which the published points of the experiments were carried, oldest first, each
+    once; see published.changes. None of points that this machine measured."""
+    if not study.run.published:
+        return []
+    frames = [part for one in experiments if not _came_later(one) for part in _parts(one)]
+    found = [change for machine, frame in frames for change in published.changes_since(
+        study.name, machine, published.measured(frame.loc[~frame["stale"].astype(bool)]))]
+    return sorted({(one["on"], one["why"]): one for one in found}.values(), key=lambda one: one["on"])
+
+
 def conditions(study, experiments) -> dict:
     """The conditions under which the points of the experiments were measured; empty without points. Keys as
     labbook.study.records.conditions.combined has them."""

@@ -156,10 +156,13 @@ class Study:
 
     def conditions(self, *experiments) -> dict:
         """Conditions under which the points of these experiments, by default of all, were measured: a dict
-        as described at labbook.study.records.conditions.combined."""
-        from labbook.study.results import conditions
+        as described at labbook.study.records.conditions.combined. Of published points also `changes`, those of the
+        code over which they were carried (see published.changes); absent if there are none."""
+        from labbook.study import results
 
-        return conditions(self, experiments or tuple(self.experiments.values()))
+        chosen = experiments or tuple(self.experiments.values())
+        changes = results.changes(self, chosen)
+        return results.conditions(self, chosen) | ({"changes": changes} if changes else {})
 
     def lab_up(self):
         """The study's lab; brought up on first use, taken down by `close()`."""

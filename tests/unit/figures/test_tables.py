@@ -118,6 +118,14 @@ def test_conditions_are_reported_in_words():
                           ("Largest share of a measurement's time taken by other virtual machines", "1%"))
 
 
+def test_conditions_list_the_changes_over_which_points_were_carried():
+    changes = [{"on": "2026-11-27T03:27:17+00:00", "why": "values have other names"},
+               {"on": "2026-11-28T01:00:00+00:00", "why": "a reset is noted"}]
+    assert figures.conditions({"cores": 2, "changes": changes}).rows[1:] == (
+        ("Change of the code on 2026-11-27, after some of these measurements", "values have other names"),
+        ("Change of the code on 2026-11-28, after some of these measurements", "a reset is noted"))
+
+
 def test_conditions_of_hosts_elsewhere_are_theirs_and_not_the_drivers():
     kind = {"cpu": "Big CPU", "cores": 8, "memory_gib": 31.3, "kernel": "6.1", "system": "Debian 12"}
     mine = {"cpu": "My CPU", "cores": 1, "memory_gib": 4.0, "kernel": "6.5", "system": "Debian 13"}

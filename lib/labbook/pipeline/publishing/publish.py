@@ -5,6 +5,7 @@ A set a kind of machine, data/published/STUDY/MACHINE/, beside those of other ma
 """
 
 import json
+from datetime import UTC, datetime
 
 from labbook import paths
 from labbook.checks import did_you_mean
@@ -12,8 +13,6 @@ from labbook.errors import InputError
 from labbook.pipeline.executing import pages
 from labbook.pipeline.publishing import adding, keeping
 from labbook.pipeline.sources import notebooks, parameters
-
-FROM_A_RUN, BEFORE = "published from the records of a run", "; of what was there before: "
 
 
 def publish(study: str, profile: str = "full", replace=(), report=lambda line: None, add: bool = False,
@@ -40,7 +39,7 @@ def publish(study: str, profile: str = "full", replace=(), report=lambda line: N
 
 def carry_over(study: str, why: str, machines=()) -> list:
     """Let the published summaries of a study stand for today's code and versions without measuring
-    again, and write down why. For changes that do not change what is measured.
+    again, and write down why, behind the earlier reasons. For changes that do not change what is measured.
 
     `machines`: the sets for which that holds; all by default. A set of still earlier code is none of them, so sets of
     different code must be named. Points that were published as stale stay stale. InputError when nothing is
@@ -58,7 +57,9 @@ def carry_over(study: str, why: str, machines=()) -> list:
     if not machines and len({published.code(study, machine) for machine in sets}) > 1:
         raise InputError(f"the published sets of {study} are of different code, and the reason may not hold for all",
                          key="--set", allowed=sets)
-    return [published.stamp(of, machine, why) for machine in machines or sets] + judge(study)
+    change = {"on": datetime.now(UTC).isoformat(timespec="milliseconds"), "why": why}
+    return [published.stamp(of, machine, [*published.changes(study, machine), change])
+            for machine in machines or sets] + judge(study)
 
 
 def judge(study: str) -> list:
@@ -111,7 +112,7 @@ def export(study, profile: str = "full", values: dict | None = None, replace=(),
                    for name, table in chosen.items()}}
         for name in keeping.gone(study, machine, known):
             report(f"{name}: taken out of what is published, since the run's notebook has no such experiment")
-        files += _write(study, machine, run, chosen, kept, _why(study, machine) if kept or add else FROM_A_RUN)
+        files += _write(study, machine, run, chosen, kept)
     return files
 
 
@@ -163,8 +164,8 @@ def _with_kept(study: str, machine: str, values: dict, earlier, chosen, report) 
     return values | shared | {name: value for name, value in before.items() if name in theirs}
 
 
-def _write(study, machine: str, run: dict, tables: dict, kept, why: str) -> list:
-    """Write one set in place of the one that is there, of which `kept` experiments stay. why: see published.stamp."""
+def _write(study, machine: str, run: dict, tables: dict, kept) -> list:
+    """Write one set in place of the one that is there, of which `kept` experiments stay."""
     from labbook.study.publication import published, published_verdicts
 
     folder = published.folder(study.name, machine)
@@ -175,17 +176,18 @@ def _write(study, machine: str, run: dict, tables: dict, kept, why: str) -> list
     for old in folder.glob("*.parquet"):    # which run.json no longer names
         if old.stem not in run["experiments"]:
             old.unlink()
-    stamp = published.stamp(study, machine, why)
+    stamp = published.stamp(study, machine, _changes(study.name, machine, run["experiments"]))
     return [*files, stamp, about, published_verdicts.write(study.name, machine)]
 
 
-def _why(study, machine: str) -> str:
-    """The reason on the stamp of a set of which points stay: those that were carried over keep theirs."""
+def _changes(study: str, machine: str, experiments) -> list[dict]:
+    """The changes of the code over which points of a set were carried that are there now."""
     from labbook.study.publication import published
 
-    earlier = "" if published.changed(study, machine) else published.reason(study.name, machine)
-    own = earlier.removeprefix(FROM_A_RUN).removeprefix(BEFORE).removeprefix("; ")
-    return FROM_A_RUN + (BEFORE + own if own else "")
+    frames = [published.rows(study, machine, name) for name in experiments]
+    measured = [json.loads(text) for frame in frames if len(frame)
+                for text in frame.loc[~frame["stale"].astype(bool), "provenance"]]
+    return published.changes_since(study, machine, measured)
 
 
 def _tables(study, profile) -> dict:

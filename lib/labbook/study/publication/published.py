@@ -3,8 +3,8 @@
 data/published/STUDY/MACHINE/ is a set: what one kind of machine measured. In a set each experiment
 has a small Parquet file. Each row is a point's summary, with its facts and provenance as JSON.
 `run.json` has the notebook's parameters, the kind of machine, and each experiment's parameters and
-number of points; `fingerprint.json` names the code and versions for which the summaries are valid;
-`claims.json` has the verdicts on the set (see published_verdicts).
+number of points; `fingerprint.json` names the code and versions for which the summaries are valid, and lists the
+changes of the code over which they were carried; `claims.json` has the verdicts on the set (see published_verdicts).
 
 A page shows the set that decides the most claims, of several the one with the most points. Settings that it
 did not measure are those of the next set that did; no setting is mixed of several machines, and no experiment
@@ -12,6 +12,7 @@ of modelled and other disks or of designs with other parameters.
 """
 
 import json
+from datetime import datetime
 
 from labbook import paths
 from labbook.atomic_files import write_whole
@@ -189,9 +190,17 @@ def versions(study: str, machine: str) -> dict:
     return dict(_stamped(study, machine, "versions") or {})
 
 
-def reason(study: str, machine: str) -> str:
-    """Why a set stands for the code that its stamp names; empty without a stamp."""
-    return str(_stamped(study, machine, "why") or "")
+def changes(study: str, machine: str) -> list[dict]:
+    """The changes of the code over which a set was carried, oldest first: {"on": time in ISO 8601, "why": the reason
+    for which no number depends on it}; empty without a stamp."""
+    return list(_stamped(study, machine, "changes") or [])
+
+
+def changes_since(study: str, machine: str, measured: list[dict]) -> list[dict]:
+    """Those of `changes` that are later than any of these points of the set. measured: the provenance of each."""
+    first = min((one["during"]["ended"] for one in measured), default=None)
+    return [change for change in changes(study, machine)
+            if first is not None and datetime.fromisoformat(change["on"]).timestamp() > first]
 
 
 def _stamped(study: str, machine: str, key: str):
@@ -231,15 +240,16 @@ def _damaged(path, error) -> InputError:
                       allowed=f"the file as it was published: git checkout -- {named}, or labbook publish")
 
 
-def stamp(study, machine: str, why: str):
+def stamp(study, machine: str, changes: list[dict]):
     """Declare a published set of a Study valid for the current code and versions.
 
-    why: the reason, for readers of fingerprint.json. Returns the path of that file.
+    changes: all over which its points were carried, as the function of that name has them. Returns the path of
+    fingerprint.json.
     """
     path = fingerprint_path(study.name, machine)
     known = versions(study.name, machine) | study.fingerprint.versions     # also of packages that this machine lacks
     text = json.dumps({"code": study.fingerprint.code, "versions": known,
-                       "why": why}, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+                       "changes": changes}, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
     write_whole(path, lambda out: out.write(text.encode()))
     return path
 

@@ -133,7 +133,7 @@ def test_points_that_stayed_while_the_versions_changed_are_stale_and_get_no_more
     measure(study, speed)
     study.complete()
     keeping.mark_stale(study, HERE, ["speed"])      # as it stays beside what the run measured
-    published.stamp(study, HERE, "of a run")
+    published.stamp(study, HERE, [])
     assert published.rows("demo", HERE, "speed")["stale"].all()
     with pytest.raises(InputError, match="before a change of code or versions.*--replace speed"):
         publish.export(study, add=True)

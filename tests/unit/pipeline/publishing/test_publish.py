@@ -49,15 +49,17 @@ def test_published_summaries_are_stale_when_the_code_has_changed_until_carried_o
     study, speed = make()
     assert speed.summary()["stale"].all() and study.conditions()["stale_because"] == ["code"]
     file, _ = publish.carry_over("demo", "moved, not changed")
-    assert json.loads(file.read_text()) == {
-        "code": "new", "versions": today.versions, "why": "moved, not changed"}
+    written = json.loads(file.read_text())
+    assert (written["code"], written["versions"]) == ("new", today.versions)
     study, speed = make()
     assert not speed.summary()["stale"].any() and study.conditions()["stale"] == 0
+    assert [one["why"] for one in study.conditions()["changes"]] == ["moved, not changed"]
     today = Fingerprint("newer", {**study.fingerprint.versions, "mariadb-server": "11"})
     publish.carry_over("demo", "moved again")
     today = Fingerprint("newest", {})
     publish.carry_over("demo", "on a machine without MariaDB")
     assert json.loads(file.read_text())["versions"]["mariadb-server"] == "11"
+    assert _whys() == ["moved, not changed", "moved again", "on a machine without MariaDB"]
     file.unlink()
     study, speed = make()
     assert speed.summary()["stale"].all(), "nothing says for which code they stand"
@@ -120,15 +122,30 @@ def test_an_experiment_that_was_left_out_is_published_as_such(make, measure, mon
     assert study.judge("slower").reason.startswith("nothing was measured")
 
 
-def test_what_was_carried_over_keeps_its_reason_beside_added_repeats_and_not_when_it_is_replaced(full, make):
-    """The stamp of a set with older points had said that all are of a run of today's code."""
+def test_changes_stay_as_long_as_points_from_before_them(full, make, measure, monkeypatch):
+    """The last reason had replaced all earlier ones."""
     publish.export(full[0])
-    publish.carry_over("demo", f"{published.reason('demo', HERE)}; moved, not changed")
+    publish.carry_over("demo", "moved, not changed")
+    publish.carry_over("demo", "moved again")
     for _ in range(2):
         publish.export(full[0], add=True)
-        assert published.reason("demo", HERE) == "published from the records of a run; of what was there before: moved, not changed"
+        assert _whys() == ["moved, not changed", "moved again"]
     publish.export(full[0])
-    assert published.reason("demo", HERE) == "published from the records of a run"
+    assert _whys() == ["moved, not changed", "moved again"], "the same points, measured before them"
+    meta = published.provenance
+    monkeypatch.setattr(published, "provenance", lambda *of: later(meta(*of)))
+    publish.export(full[0])
+    assert _whys() == []
+
+
+def later(measured: dict) -> dict:
+    """The same provenance, of a point that was measured in an hour."""
+    during = measured["during"]
+    return measured | {"during": during | {"started": during["started"] + 3600, "ended": during["ended"] + 3600}}
+
+
+def _whys() -> list[str]:
+    return [one["why"] for one in published.changes("demo", HERE)]
 
 
 def test_an_unknown_experiment_to_replace_is_reported(full):
@@ -278,5 +295,4 @@ def test_publishing_judging_and_carrying_over_print_the_files_that_they_write(fu
     judged = [str(folder.with_name(name) / "claims.json") for name in sorted([HERE, "other-machine"])]
     carried = files("--carry-over", "moved, not changed", "--set", HERE)
     assert carried[0] == str(folder / "fingerprint.json") and sorted(carried[1:]) == judged
-    assert published.reason("demo", HERE) == "moved, not changed"
-    assert published.reason("demo", "other-machine") == "published from the records of a run"
+    assert _whys() == ["moved, not changed"] and published.changes("demo", "other-machine") == []
