@@ -22,6 +22,7 @@ exit codes:
   2    wrong input: nothing was started
   3    the time of `run --for` was up first; the same command goes on
   130  Ctrl-C; 143 SIGTERM; 129 the end of the terminal (SIGHUP)
+`exec` and `ssh` end with the exit code of the command on the host, `exec` with the highest of several hosts.
 """
 
 
@@ -181,8 +182,7 @@ def _book(commands):
                        "write the summaries and verdicts of this machine's last run of a profile to data/published")
     publish.add_argument("study", metavar="STUDY")
     publish.add_argument("--profile", choices=("quick", "full"),
-                         help="the profile of the run to publish; quick for a quick run, such as one with "
-                              "--until-decided (default: full)")
+                         help="the profile of the run to publish (default: full); a run without --profile was quick")
     mode = publish.add_mutually_exclusive_group()
     mode.add_argument("--replace", action="append", default=[], metavar="EXPERIMENT",
                       help="replace what is published of it though the run has fewer repeats; may be repeated")
@@ -232,7 +232,7 @@ def _claims(commands):
   labbook compare ../other-checkout/build/claims quick
 Exit code 1: a decided verdict was reversed.""")
     for side in ("a", "b"):
-        compare.add_argument(side, metavar=side.upper(), help="quick (the last run here), published, "
+        compare.add_argument(side, metavar=side.upper(), help="quick (the last run of this checkout, of either profile), published, "
                              "published:MACHINE, or a path to a claims.json or a folder of them")
     compare.add_argument("studies", nargs="*", metavar="STUDY", help=_ALL)
     compare.add_argument("--json", action="store_true", help=_JSON)

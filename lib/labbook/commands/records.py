@@ -49,7 +49,7 @@ def _output(name: str) -> Path:
     """The file that is written; InputError for a folder and what else a file cannot replace."""
     file = Path(name).resolve() if Path(name).is_symlink() else Path(name)
     if file.exists() and not file.is_file():
-        raise InputError("is there, and no file", key=f"-o {name}", allowed="a file, which is made or replaced")
+        raise InputError("exists and is no regular file", key=f"-o {name}", allowed="a file, which is made or replaced")
     return file
 
 

@@ -65,7 +65,7 @@ class Ownership:
                 time.sleep(0.02)
                 continue
             raise LabError(f"lab {self.folder.name} is in use by process {self.holder()}",
-                           remedy="wait for it, or end it")
+                           remedy="Wait for it, or end it")
 
     def release(self) -> None:
         if self._file is not None:

@@ -113,7 +113,7 @@ def check_slices(slices: list[Slice], parameter: str, arms: list) -> None:
     seen = set()
     for one in slices:
         if one.arm not in arms:
-            raise InputError(f"a slice of {one.arm!r}", key=parameter, allowed=arms)
+            raise InputError(f"there is a slice of {one.arm!r}, which is no arm", key=parameter, allowed=arms)
         if (one.arm, one.number) in seen:
             raise InputError(f"two slices of {one.arm!r} have the number {one.number}", key="slice",
                              allowed="one slice of each arm a number")

@@ -128,7 +128,7 @@ def test_a_point_is_drawn_into_the_file_that_is_named(drawn, tmp_path, capsys):
 def test_what_is_no_file_is_refused_before_anything_is_read(drawn, tmp_path, monkeypatch, capsys, name):
     monkeypatch.setattr(showing, "show", lambda *_: pytest.fail("read"))
     assert cli.main([*POINT, "-o", name or str(tmp_path)]) == 2
-    assert "is there, and no file (allowed: a file" in capsys.readouterr().err
+    assert "exists and is no regular file (allowed: a file" in capsys.readouterr().err
 
 
 def test_a_file_that_cannot_be_written_whole_stays_as_it_was(drawn, tmp_path, monkeypatch):

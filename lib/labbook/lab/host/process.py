@@ -141,7 +141,7 @@ class Process:
         if left:
             raise LabError(f"{self.host.name}: {self.name} is not gone {KILL_SECONDS} s after "
                            f"SIGKILL (pid, state, name: {left.strip()})",
-                           remedy="see `ps` there for what it waits for, such as a disk")
+                           remedy="See `ps` there for what it waits for, such as a disk")
 
     def signal(self, name: str) -> None:
         """Send a signal, such as "STOP", to the whole session."""

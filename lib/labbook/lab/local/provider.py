@@ -63,7 +63,7 @@ def _ask(command, request):
         raise LabError(f"no command {error.filename}", remedy=SUDO) from None
     except deadline.Overdue:
         raise LabError(f"the privileged helper did not end within {LIMIT} s",
-                       remedy="see `ps` for what it waits for, then try again") from None
+                       remedy="See `ps` for what it waits for, then try again") from None
 
 
 def open_state(lab_id: str) -> Path:

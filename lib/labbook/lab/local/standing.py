@@ -79,7 +79,7 @@ class Standing:
                 out = self._process.stdout.fileno()
                 if not select.select([out], [], [], max(0, until - time.monotonic()))[0]:
                     raise LabError("the privileged helper did not answer in time",
-                                   remedy="see `ps` for what it waits for, then try again")
+                                   remedy="See `ps` for what it waits for, then try again")
                 if not (part := os.read(out, PART_BYTES)):
                     line = b""
                     break

@@ -20,7 +20,7 @@ def summary(found) -> str:
              for rows, whose in ((owned["paper"], "of the papers"), (owned["ours"], "of ours")) if rows]
     return raw(f'<div class="labbook-summary">{"".join(lines)}{_expected(every)}'
                f'<p><a href="board.html">The board of all {len(every)} claims</a>, with filters. '
-               '<a href="what_held.html">What held after fifteen years</a>. '
+               '<a href="what_held.html">What held after ten to sixteen years</a>. '
                '<a href="compare.html">Runs and machines compared</a>.</p></div>') if every else "No claims yet.\n"
 
 

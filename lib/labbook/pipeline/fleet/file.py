@@ -105,7 +105,7 @@ def _name(data: dict, file) -> str:
     """By default the file's own, which the schema has not seen."""
     name = data.get("name", Path(file).stem)
     if not re.fullmatch(NAME["pattern"], name):
-        raise InputError(f"missing, and the file's own name, {name!r}, does not do", file=file, key="name",
+        raise InputError(f"missing, and the file's own name, {name!r}, is no valid name", file=file, key="name",
                          allowed=NAME["description"])
     return name
 

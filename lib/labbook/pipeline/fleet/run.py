@@ -136,7 +136,7 @@ class _Run:
             if time.monotonic() > until:
                 if self._fleet is None:
                     raise LabError(f"no engine of the cluster {self._profile} answers",
-                                   remedy="ipcluster start, with this profile, starts engines")
+                                   remedy="`ipcluster start` with this profile starts engines")
                 why = "; ".join(f"{one.name}: {engines.why_not(one.name)}" for one in self._fleet.machines)
                 raise LabError(f"no machine of the fleet answers: {why}",
                                remedy=f"labbook doctor --fleet {self._fleet.file} says what each lacks")

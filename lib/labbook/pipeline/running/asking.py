@@ -102,7 +102,7 @@ def _check_without(asks: Question | None) -> None:
     known = ids(asks.study, asks.which) if asks and asks.without else ()
     for name in asks.without if asks else ():
         if name not in known:
-            raise InputError(f"the quick profile asks no claim {name!r}{did_you_mean(name, known)}",
+            raise InputError(f"the quick profile does not measure for a claim {name!r}{did_you_mean(name, known)}",
                              file=paths.papers(asks.study) / "lab.yml", key="quick.without", allowed=known)
 
 

@@ -146,7 +146,7 @@ def _own(folder: Path) -> Ownership:
         if folder.exists():
             break
     raise LabError(f"cloud {folder.name} is in use by process {Ownership(folder).holder()}",
-                   remedy="wait for it, or end it")
+                   remedy="Wait for it, or end it")
 
 
 def _require(problems, own, folder):
