@@ -21,10 +21,15 @@ class Machine:
     def __init__(self, clock, folder, name, takes_s=10.0, full_after=None, broken=False, code="same"):
         self.clock, self.name, self.takes_s, self.full_after = clock, name, takes_s, full_after
         self.broken, self.code, self.up = broken, code, True
+        self.failing = None     # (key of a point, why) of a point that fails
         self.folder, self.measured, self.job, self.began, self.cleaned = folder / name, [], None, 0.0, 0
 
     def who(self):
         return {"name": self.name, "id": f"id-{self.name}", "host": self.name, "pid": 1, "checkout": "/c"}
+
+    def fails(self, key, why):
+        """A point of it fails each time, with which its job ends."""
+        self.failing = key, why
 
     def clean(self):
         self.cleaned += 1
@@ -53,10 +58,16 @@ class Machine:
             done, error = done[:self.full_after], "the disk is full: a record could not be written"
         if self.job.get("stopped"):
             done, error = done[:len(have)], "stopped"
+        failures = []
+        if self.failing and self.failing[0] in [key for _, key in done]:
+            (experiment, key), error = next(one for one in done if one[1] == self.failing[0]), self.failing[1]
+            done = done[:done.index((experiment, key))]
+            failures = [{"experiment": experiment, "key": key, "trace": "",
+                         "failure": {"message": error.splitlines()[1]}}]
         records = [self._record(experiment, key) for experiment, key in done if key not in have]
         ended = error or len(done) == len(each)
         return {"state": on_machine.ENDED if ended else on_machine.RUNNING, "error": error, "records": records,
-                "failures": [], "more": False, "point": None, "done": len(done), "total": len(each), "left_s": 1.0,
+                "failures": failures, "more": False, "point": None, "done": len(done), "total": len(each), "left_s": 1.0,
                 "note": None}
 
     def _record(self, experiment, key):

@@ -77,6 +77,7 @@ def book(given) -> int:
 
 
 def status(given) -> int:
+    from labbook.pipeline.executing.driver import log_of
     from labbook.pipeline.running import asking, status
 
     rows = status.write()
@@ -94,8 +95,7 @@ def status(given) -> int:
         if given.verbose and (text := status.lab_time_words(row)):
             print(f"{row['study']}: {text}")
         if row["error"]:
-            print(f"\n{row['study']}: {in_words(row['error']['name'], row['error']['message'])}\n"
-                  f"  log: {row['error']['log']}")
+            print(f"\n{row['study']}: {in_words(row['error']['name'], row['error']['message'])}{log_of(row['error'])}")
     for lab in labs:
         print(f"\nlab {lab['id']} is up ({lab['study']}): {', '.join(lab['hosts'])}")
     for cloud in clouds:

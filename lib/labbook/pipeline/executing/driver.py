@@ -37,7 +37,12 @@ class Outcome:
 
     def message(self) -> str:
         """What went wrong, and where its log is."""
-        return f"{in_words(self.error['name'], (self.error['message'] or '').strip())}\n  log: {self.error['log']}"
+        return in_words(self.error["name"], (self.error["message"] or "").strip()) + log_of(self.error)
+
+
+def log_of(error: dict) -> str:
+    """The line that names an error's log; empty where a machine of a fleet has it."""
+    return f"\n  log: {error['log']}" if error["log"] else ""
 
 
 class Interrupts:

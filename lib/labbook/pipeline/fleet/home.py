@@ -25,7 +25,15 @@ class Home:
         return None
 
     def take_failure(self, study: str, experiment: str, key: str, failure: dict, trace: str) -> None:
-        """Write the failure record of a point, unless it has a record meanwhile."""
+        """Write the failure record of a point, unless it has a later record."""
+        if not KEY.fullmatch(key):
+            return
         records = self.records(study, experiment)
-        if KEY.fullmatch(key) and records.meta(key) is None:
+        meta = records.meta(key)
+        if meta is None or _ended(meta) < _ended(failure):
             records.write_failure(key, failure, trace)
+
+
+def _ended(meta: dict) -> float:
+    """When a measurement or an attempt ended, epoch s; 0 where nothing says so."""
+    return meta.get("provenance", {}).get("during", {}).get("ended", 0.0)

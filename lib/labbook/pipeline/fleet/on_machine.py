@@ -127,7 +127,7 @@ def poll(id: str, have: dict) -> dict:
     is_well = found["state"] == ENDED and not found["error"]
     records, more = _records(job, have, {} if is_well else job.get("before", {}))
     return {**found, "records": records, "more": more,
-            "failures": [] if running or more else _failures(job), **_progress(job, folder)}
+            "failures": [] if running or more else _failures(job, job.get("before", {})), **_progress(job, folder)}
 
 
 def stop(id: str) -> None:
@@ -263,9 +263,10 @@ def _identity(path: Path) -> list | None:
         return None
 
 
-def _failures(job) -> list:
+def _failures(job, before) -> list:
+    """Failure records of the points that have no record, or the one of `before` the job."""
     return [{"experiment": experiment, "key": key, **failure} for experiment, key, records in _each(job)
-            if (failure := records.failure_files(key)) and not records.path(key).exists()]
+            if (failure := records.failure_files(key)) and _identity(records.path(key)) in (None, before.get(key))]
 
 
 def seconds_since_beat(folder: Path) -> float:

@@ -13,6 +13,7 @@ from labbook.errors import LabbookError
 from labbook.pipeline.executing import pages
 from labbook.pipeline.fleet import on_machine
 from labbook.pipeline.fleet.scheduler import Scheduler
+from labbook.pipeline.fleet.shown import in_a_line
 
 POLL_S = 1.0            # between two looks at a machine that measures
 LOST_FACTOR = 1.5       # of the patience: by then the machine has stopped what it did
@@ -76,7 +77,7 @@ class Pool:
         self._engines, self._home, self._environment_of, self._say = engines, home, environment_of, say
         self._patience_s, self._studies, self._clock = patience_s, list(studies), clock
         self._restricted = restricted or {}
-        self.measured = {}      # study -> records that have come
+        self.measured = {}      # study -> keys of the points of which a record has come
         self._coming, self._refused, self._stopping = deque(), {}, False
 
     def submit(self, batch: Batch) -> Batch:
@@ -274,7 +275,7 @@ class Pool:
             if why := self._home.take(job.study, one["experiment"], one["key"], one["files"]):
                 self._say(f"{name}: {why}")
                 return False
-            self.measured[job.study] = self.measured.get(job.study, 0) + 1
+            self.measured.setdefault(job.study, set()).add(one["key"])
         self.scheduler.came(name, job.study, one["experiment"], one["key"], self._clock())
         return True
 
@@ -294,12 +295,12 @@ class Pool:
             self._home.take_failure(job.study, one["experiment"], one["key"], one["failure"], one["trace"])
         if left is not None:
             again = "" if any(left is failed for failed, _ in self.scheduler.failed) else "; it is tried again"
-            why = (error or "records are missing").splitlines()[0]
+            why = in_a_line(error or "records are missing")
             self._say(f"{name}: {left.name} {'was cut short' if cut_short else 'failed'}{again}: {why}")
         if error and FULL in error and self._machine(name).aside is None:
-            self.scheduler.put_aside(name, error.splitlines()[0])
+            self.scheduler.put_aside(name, in_a_line(error))
         if self._machine(name).aside:
-            self._say(f"{name} gets nothing more to measure: {self._machine(name).aside.splitlines()[0]}")
+            self._say(f"{name} gets nothing more to measure: {in_a_line(self._machine(name).aside)}")
 
     def _time_is_up(self, job) -> bool:
         until = self.batches[job.study].needs.until

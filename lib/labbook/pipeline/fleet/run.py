@@ -23,6 +23,7 @@ from labbook.pipeline.fleet.file import LOST_AFTER_S, Fleet
 from labbook.pipeline.fleet.fitness import Fitness
 from labbook.pipeline.fleet.home import Home
 from labbook.pipeline.fleet.pool import Batch, Needs, Pool
+from labbook.pipeline.fleet.shown import in_a_line
 from labbook.pipeline.running import asking, run, status, totals
 
 FIRST_SECONDS = 90      # for the first machine to answer
@@ -87,6 +88,7 @@ class _Run:
         self._todo, self._options, self._fleet, self._profile = todo, options, fleet, profile
         self._display = shown.Shown()
         self._states, self._broken = {}, None
+        self._failed = {}       # study -> [(job, why)]
         self._restricted = {one.name: one.studies for one in fleet.machines} if fleet else {}
         self._pool = None
 
@@ -185,7 +187,7 @@ class _Run:
         given = run.variables(study, options)
         if asks:
             answer = _Asking(self, study, chosen, partial, given, asks, options.until, bar).run(interrupts)
-            return answer.outcome, answer.story, answer.points, answer.board, answer.lab_time
+            return self._with_failures(study, answer.outcome), answer.story, answer.points, answer.board, answer.lab_time
         outcome, story = self._plan(study, chosen, partial, given, interrupts)
         if outcome.state != pages.PAUSED:
             totals.check_input(outcome)
@@ -198,7 +200,7 @@ class _Run:
         driver = Driver(study, chosen, partial, given)
         with EXECUTIONS:
             outcome = driver.run(interrupts, bar.show)
-        return outcome, driver.story, driver.story.points() | {"measured": came}, None, {}
+        return (self._with_failures(study, outcome), driver.story, driver.story.points() | {"measured": came}, None, {})
 
     def _plan(self, study, chosen, partial, given, interrupts):
         with EXECUTIONS:
@@ -206,7 +208,7 @@ class _Run:
 
     def measure(self, study, chosen, given, story, until) -> int:
         """Have what a plan has left measured, and wait for it; the number of records that came."""
-        before = self._pool.measured.get(study, 0)
+        before = len(self._pool.measured.get(study, ()))
         jobs, own = plans.of_profile(study, story, self._options.profile, chosen)
         points = plans.needed(jobs)
         if jobs and not self._broken:
@@ -217,8 +219,20 @@ class _Run:
             while not batch.done.wait(STEP_S) and not self._broken:
                 pass
             for job, why in batch.failed:
-                self._display.say(f"{job.name} was not measured: {why.splitlines()[0]}")
-        return self._pool.measured.get(study, 0) - before
+                self._display.say(f"{job.name} was not measured: {in_a_line(why)}")
+            self._failed.setdefault(study, []).extend(batch.failed)
+        return len(self._pool.measured.get(study, ())) - before
+
+    def _with_failures(self, study, outcome) -> Outcome:
+        """The outcome of a study, which is failed where a job failed of which points did not come afterwards: the
+        driver measured nothing, so its notebook does not tell them from points for which there was no time."""
+        came = self._pool.measured.get(study, ())
+        failed = [(job, why) for job, why in self._failed.get(study, ())
+                  if any(point.machine is None and point.key not in came for point in job.points)]
+        if not failed or outcome.state not in (pages.OK, pages.PAUSED):
+            return outcome
+        words = "\n".join(f"{job.name}: {in_a_line(why)}" for job, why in failed)
+        return Outcome(pages.FAILED, {"name": "PointsFailed", "message": words, "cell": None, "log": None})
 
     @property
     def _is_limited(self) -> bool:

@@ -1,6 +1,7 @@
 """What a user sees of a fleet at work: which machine measures what, and how long it still takes."""
 
 import os
+import re
 import shutil
 import sys
 import time
@@ -99,3 +100,9 @@ def rows(pool) -> list[dict]:
         found.append({"machine": name, "state": what, "job": one.job and one.job.name, "points": one.done,
                       "done": status.get("done"), "total": status.get("total")})
     return found
+
+
+def in_a_line(why: str) -> str:
+    """Why a job ended, in a line: the first of a text, and after a mere number of points the next one."""
+    first, *rest = [line.strip() for line in why.splitlines() if line.strip()] or ["no reason"]
+    return f"{first}: {rest[0]}" if rest and re.fullmatch(r"[0-9]+ points? failed", first) else first

@@ -22,8 +22,9 @@ def kept_experiments(study, machine: str, tables: dict, replace=(), report=lambd
         if name in left_out:
             continue
         rows = tables.get(name)
-        less = about["points"] and _less(study.name, machine, name, rows)
-        if less and not (rows and name in replace):
+        if not about["points"] or rows and name in replace:
+            continue
+        if less := _less(study.name, machine, name, rows):
             found[name] = about
             report(f"{name}: kept as it is published{earlier}, {less}")
     return found

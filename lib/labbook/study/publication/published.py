@@ -177,23 +177,23 @@ def changed(study, machine: str) -> list[str]:
     Versions are not compared: a machine that only reads the summaries may have other versions
     installed, or none.
     """
-    return [] if _stamped(study.name, machine, "code") == study.fingerprint.code else ["code"]
+    return [] if _stamp(study.name, machine).get("code") == study.fingerprint.code else ["code"]
 
 
 def code(study: str, machine: str) -> str:
     """The digest of the code for which a set's summaries are valid; empty without a stamp."""
-    return str(_stamped(study, machine, "code") or "")
+    return str(_stamp(study, machine).get("code", ""))
 
 
 def versions(study: str, machine: str) -> dict:
     """{package: version} for which a set's summaries are valid; empty without a stamp."""
-    return dict(_stamped(study, machine, "versions") or {})
+    return dict(_stamp(study, machine).get("versions", {}))
 
 
 def changes(study: str, machine: str) -> list[dict]:
     """The changes of the code over which a set was carried, oldest first: {"on": time in ISO 8601, "why": the reason
     for which no number depends on it}; empty without a stamp."""
-    return list(_stamped(study, machine, "changes") or [])
+    return list(_stamp(study, machine).get("changes", []))     # a set of an earlier version names none
 
 
 def changes_since(study: str, machine: str, measured: list[dict]) -> list[dict]:
@@ -203,14 +203,17 @@ def changes_since(study: str, machine: str, measured: list[dict]) -> list[dict]:
             if first is not None and datetime.fromisoformat(change["on"]).timestamp() > first]
 
 
-def _stamped(study: str, machine: str, key: str):
-    """What a set's stamp says, None without one; InputError for a damaged one."""
+def _stamp(study: str, machine: str) -> dict:
+    """A set's stamp, empty without one; InputError for a damaged one."""
     path = fingerprint_path(study, machine)
     try:
-        return json.loads(path.read_text())[key]
+        found = json.loads(path.read_text())
+        if not isinstance(found, dict) or not {"code", "versions"} <= set(found):
+            raise TypeError("it is no mapping with code and versions")
+        return found
     except FileNotFoundError:
-        return None
-    except (ValueError, KeyError, TypeError) as error:
+        return {}
+    except (ValueError, TypeError) as error:
         raise _damaged(path, error) from error
 
 
@@ -237,7 +240,7 @@ def read_run(study: str, machine: str | None = None) -> dict:
 def _damaged(path, error) -> InputError:
     named = path.relative_to(paths.checkout()) if path.is_relative_to(paths.checkout()) else path
     return InputError(f"the published file is damaged ({error})", file=path,
-                      allowed=f"the file as it was published: git checkout -- {named}, or labbook publish")
+                      allowed=f"the file as it was published: git checkout -- {named}")
 
 
 def stamp(study, machine: str, changes: list[dict]):
@@ -247,7 +250,10 @@ def stamp(study, machine: str, changes: list[dict]):
     fingerprint.json.
     """
     path = fingerprint_path(study.name, machine)
-    known = versions(study.name, machine) | study.fingerprint.versions     # also of packages that this machine lacks
+    today = study.fingerprint
+    gone = {name for group in today.alternatives if set(group) & set(today.versions) for name in group}
+    known = {name: version for name, version in versions(study.name, machine).items() if name not in gone}
+    known |= today.versions     # also of packages that this machine lacks, but of alternatives the installed one alone
     text = json.dumps({"code": study.fingerprint.code, "versions": known,
                        "changes": changes}, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
     write_whole(path, lambda out: out.write(text.encode()))

@@ -39,6 +39,14 @@ def test_a_point_comes_with_its_series_and_replaces_its_failure(files, home):
     assert records.failure(KEY) is None, "it has a record meanwhile"
 
 
+def test_a_failure_after_a_stale_record_comes_home_and_one_before_a_record_does_not(home):
+    records = home.records("s", "e")
+    records.write(KEY, table(), {"key": KEY, "provenance": {"during": {"ended": 100.0}}}, {})
+    for ended, comes in ((90.0, False), (110.0, True)):
+        home.take_failure("s", "e", KEY, {"message": "no", "provenance": {"during": {"ended": ended}}}, "trace")
+        assert bool(records.failure(KEY)) == comes
+
+
 def cut(files, of):
     name = next(name for name in files if of in name)
     return files | {name: files[name][:-20]}

@@ -102,3 +102,18 @@ def test_a_job_of_which_there_is_but_a_folder_never_began(begun):
     on_machine._folder(FIRST).mkdir(parents=True)       # its engine was killed just then
     assert on_machine.poll(FIRST, {})["state"] == on_machine.UNKNOWN
     assert on_machine.start(job(FIRST)) is None and len(begun) == 1
+
+
+def test_the_failure_of_a_point_comes_beside_the_record_of_before_the_job_and_of_no_later_one(begun):
+    """With a record of earlier code it stayed there, and nobody heard why the point was not measured."""
+    key = "a" * 20
+    of = job(FIRST) | {"points": {"e": [key]}}
+    records = next(records for _, _, records in on_machine._each(of))
+    records.write(key, pa.table({"seconds": [1.0]}), {"key": key}, {})
+    on_machine.start(of)
+    kill(begun[0])
+    records.write_failure(key, {"message": "no"}, "trace")
+    assert [one["failure"]["message"] for one in on_machine.poll(FIRST, {})["failures"]] == ["no"]
+    records.write(key, pa.table({"seconds": [2.0]}), {"key": key}, {})
+    records.write_failure(key, {"message": "no"}, "trace")
+    assert on_machine.poll(FIRST, {})["failures"] == []

@@ -113,6 +113,20 @@ def test_a_point_that_a_machine_measures_again_comes_home_again(records):
     run.on()
     assert len(list((run.home.records("s", "e").folder / "superseded").iterdir())) == 1
     assert run.pool.scheduler.machines["a"].done == 3 and not run.batch.failed
+    assert run.pool.measured == {"s": {key(1, number) for number in range(3)}}, "each point counts once"
+
+
+def test_a_point_that_fails_on_all_machines_is_told_with_its_reason(records):
+    """The line had ended with the mere number of points."""
+    why = "1 point failed\nthe server said no\n  at clients=2\nfull tracebacks: /somewhere"
+    run = Run(records, {"a": {}, "b": {}}, jobs(repeats=1))
+    for machine in run.machines.values():
+        machine.fails(key(1, 0), why)
+    run.on()
+    (job, told), = run.batch.failed
+    assert job.repeat == 1 and told == why
+    assert any(line.endswith("failed; it is tried again: 1 point failed: the server said no") for line in run.messages)
+    assert run.home.records("s", "e").failure(key(1, 0))["message"] == "the server said no"
 
 
 def test_a_slow_machine_measures_less(records):

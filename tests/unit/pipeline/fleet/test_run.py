@@ -5,9 +5,10 @@ from types import SimpleNamespace
 import pytest
 
 from labbook.pipeline.executing import pages
+from labbook.pipeline.executing.driver import Outcome
 from labbook.pipeline.fleet import plan
 from labbook.pipeline.fleet.run import _Run
-from labbook.pipeline.fleet.scheduler import Machine
+from labbook.pipeline.fleet.scheduler import Job, Machine, Point
 from labbook.pipeline.running import asking
 from labbook.pipeline.running.run import Options
 
@@ -30,9 +31,24 @@ def test_points_of_which_nothing_is_known_take_as_long_as_in_the_dry_run(book, l
 
     run = _Run({}, Options(profile="full"), None, "rack")
     run._pool = SimpleNamespace(measured={}, submit=submit)
-    run.measure("wan", {}, {}, story, None)
+    assert run.measure("wan", {}, {}, story, None) == 0
     (batch,), (planned, _) = submitted, plan.unmeasured("wan", story, "full", {})
     assert batch.jobs == planned and batch.jobs[0].points[0].point_s == point_s
+
+
+@pytest.mark.parametrize("came, state, ends", [
+    ((), pages.OK, pages.FAILED), ((), pages.PAUSED, pages.FAILED), (("k",), pages.OK, pages.OK),
+    (("k",), pages.PAUSED, pages.PAUSED), ((), pages.INTERRUPTED, pages.INTERRUPTED)])
+def test_a_study_has_failed_where_a_job_did_of_which_a_point_is_missing(came, state, ends):
+    """Once the time was up it had ended as done: the driver tries no point itself, and so saw no failure."""
+    run = _Run({}, Options(profile="full"), None, "rack")
+    run._pool = SimpleNamespace(measured={"wan": set(came)})
+    run._failed = {"wan": [(Job("wan", "e", 2, (Point("k", "u", 0.0, 1.0),)), "1 point failed\nit said no")]}
+    outcome = run._with_failures("wan", Outcome(state))
+    assert outcome.state == ends
+    if ends == pages.FAILED:
+        assert outcome.message() == "wan: e repeat 2: 1 point failed: it said no"
+    assert run._with_failures("cms", Outcome(state)).state == state
 
 
 def test_a_study_that_another_run_measures_fails_alone(book, capsys):

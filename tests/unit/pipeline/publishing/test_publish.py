@@ -148,6 +148,15 @@ def _whys() -> list[str]:
     return [one["why"] for one in published.changes("demo", HERE)]
 
 
+def test_a_damaged_file_can_be_replaced(full):
+    file = publish.export(full[0])[0]
+    file.write_bytes(file.read_bytes()[:-100])
+    with pytest.raises(InputError, match="speed.parquet: the published file is damaged"):
+        publish.export(full[0])
+    publish.export(full[0], replace=["speed"])
+    assert len(pd.read_parquet(file)) == 12
+
+
 def test_an_unknown_experiment_to_replace_is_reported(full):
     with pytest.raises(InputError, match="no experiment 'sped' in this run.*speed"):
         publish.export(full[0], replace=["sped"])

@@ -13,6 +13,7 @@ from labbook.errors import InputError
 from labbook.pipeline.publishing import publish
 from labbook.study.publication import machine_kind, published, published_verdicts
 from labbook.study.records import provenance
+from labbook.study.records.fingerprint import Fingerprint
 
 
 @pytest.fixture
@@ -54,6 +55,35 @@ def test_a_damaged_fingerprint_of_published_summaries_is_reported(study, text):
     published.fingerprint_path("demo", HERE).write_text(text)
     with pytest.raises(InputError, match="fingerprint.json: the published file is damaged"):
         published.load(study, "speed")
+
+
+def test_a_stamp_of_an_earlier_version_names_no_changes(study):
+    """It had counted as damaged, after the set's tables had been written."""
+    path = published.fingerprint_path("demo", HERE)
+    stamp = json.loads(path.read_text())
+    del stamp["changes"]
+    path.write_text(json.dumps(stamp | {"why": "published from the records of a run"}))
+    assert published.changes("demo", HERE) == []
+    publish.carry_over("demo", "moved, not changed")
+    assert [one["why"] for one in published.changes("demo", HERE)] == ["moved, not changed"]
+
+
+def test_of_alternatives_a_stamp_names_the_one_that_is_installed(study):
+    """With both, the set would differ from every machine for ever."""
+    group = ("openjdk-17-jre", "default-jre")
+    for versions in ({"openjdk-17-jre": "17"}, {"default-jre": "21"}):
+        study.fingerprint = Fingerprint("code", versions | {"mariadb-server": "11"}, (group,))
+        published.stamp(study, HERE, [])
+        assert _servers() == versions | {"mariadb-server": "11"}
+        assert not study.fingerprint.differs("code", published.versions("demo", HERE))
+    study.fingerprint = Fingerprint("code", {}, (group,))
+    published.stamp(study, HERE, [])
+    assert _servers() == {"default-jre": "21", "mariadb-server": "11"}, "a machine without Java"
+
+
+def _servers() -> dict:
+    """The versions of a stamp, without those of Python's packages."""
+    return {name: version for name, version in published.versions("demo", HERE).items() if "python" not in name}
 
 
 def test_the_note_on_a_published_run_is_read_and_its_damage_is_reported(root):
