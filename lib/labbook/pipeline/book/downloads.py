@@ -33,7 +33,7 @@ def files(study: str, note: dict) -> dict[str, bytes]:
 def remembered(name: str, note: dict, staged: Path, make) -> dict[str, bytes]:
     """{file name: content} of `make()`; what is in the folder `staged` as long as the page of `note` is the same."""
     mark = paths.build_dir() / "downloads" / f"{name}.json"
-    made_from = {"page": note["page"], "key": note["key"]}
+    made_from = {"page": note["page"]}     # the key is none where a later run was stopped, whose points are no page's
     try:
         known = json.loads(mark.read_text())
         if known["of"] == made_from:

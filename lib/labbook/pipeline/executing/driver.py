@@ -122,7 +122,7 @@ class Driver:
         outcome."""
         sockets = _own_folder(self.study)
         try:
-            self._scratch.mkdir(mode=0o700)
+            self._scratch.mkdir(mode=0o700, exist_ok=True)      # a kernel that was stuck may have left files
             self._write_job(sockets)
             child = self._start()
             self._watch(child, interrupts, show)
@@ -262,7 +262,7 @@ def _remove_noted(note: Path) -> None:
         found = folder.lstat()
         if folder.name.startswith("labbook-") and stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid():
             shutil.rmtree(folder, ignore_errors=True)
-        note.unlink()
+        note.unlink(missing_ok=True)        # another command may sweep, too
 
 
 def sweep_sockets() -> None:

@@ -148,7 +148,7 @@ def unless_running(study: str):
         yield True      # there is none, or it is another user's
         return
     with lock:
-        yield _locked(lock, 1)
+        yield _locked(lock, 1, fcntl.LOCK_SH)   # two that look are no run to each other
 
 
 def _lock(study: str) -> Path:
@@ -165,11 +165,11 @@ def _take(study, lock, waits) -> None:
         announced = True
 
 
-def _locked(lock, tries: int) -> bool:
+def _locked(lock, tries: int, kind=fcntl.LOCK_EX) -> bool:
     """Take the lock; tried again, since `is_running` holds it for a moment."""
     for left in reversed(range(tries)):
         with contextlib.suppress(BlockingIOError):
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, kind | fcntl.LOCK_NB)
             return True
         time.sleep(_LOCK_TRY_S if left else 0)
     return False

@@ -49,7 +49,7 @@ class RunState:
         self.warnings = []
         self.measured = 0
         self.points_s = self.set_up_s = 0.0     # of the points that this run measured; of that for set-ups
-        self._tried = {}        # experiment -> [points, seconds] of this run
+        self._took = {}        # experiment -> [points, seconds] of this run
 
     def read_on(self) -> bool:
         """Read the events written since the last call; True if there were any."""
@@ -98,12 +98,12 @@ class RunState:
             self.points_s += seconds
             self.set_up_s += event.get("set_up_s") or 0
             self._failed.discard(point)
+            took = self._took.setdefault(experiment, [0, 0.0])
+            took[0] += 1
+            took[1] += seconds
         else:
             self.failures.append((event.get("point"), event.get("message")))
             self._failed.add(point)
-        tried = self._tried.setdefault(experiment, [0, 0.0])
-        tried[0] += 1
-        tried[1] += seconds
 
     @property
     def board(self) -> dict:
@@ -145,17 +145,17 @@ class RunState:
 
     def seconds_of_point(self, name: str) -> float | None:
         """Of an experiment: the mean of this run's points, or else what is known from before."""
-        tried, seconds = self._tried.get(name, (0, 0.0))
-        return seconds / tried if tried else self.experiments[name].get("seconds_before")
+        count, seconds = self._took.get(name, (0, 0.0))
+        return seconds / count if count else self.experiments[name].get("seconds_before")
 
     def _seconds_left_of(self, name: str, one: dict) -> float | None:
         points, before = max((one.get("total") or 0) - (one.get("done") or 0), 0), one.get("seconds_before")
-        tried, seconds = self._tried.get(name, (0, 0.0))
-        if not points or (before is not None and tried < (1 if one.get("guessed") else FEW)):
+        count, seconds = self._took.get(name, (0, 0.0))
+        if not points or (before is not None and count < (1 if one.get("guessed") else FEW)):
             return (before or 0.0) * points
-        if not tried:
-            tried, seconds = map(sum, zip(*self._tried.values())) if self._tried else (0, 0.0)
-        a_point = seconds / tried if tried else (self.begun.get("totals") or {}).get("point_s")
+        if not count:
+            count, seconds = map(sum, zip(*self._took.values())) if self._took else (0, 0.0)
+        a_point = seconds / count if count else (self.begun.get("totals") or {}).get("point_s")
         return None if a_point is None else a_point * points
 
 

@@ -2,7 +2,7 @@
 design.
 
 Repeats are independent, each with a start of its own, so those of several days make one longer series. They are
-numbered on from the published ones, in the order in which they were measured, since claims are judged after fixed
+numbered on from the published ones, in the order of their own numbers, since claims are judged after fixed
 numbers of repeats. A repeat of which a part is published keeps its number. Settings that are not published stay out,
 unless they differ from a published one in parameters that are named alone. Their repeats are behind those of the
 others, with which they share no start: claims about both do not count them.

@@ -43,7 +43,8 @@ def _run_of(study: str) -> dict:
     at_s = story.began_at_s or time.time()
     began = datetime.datetime.fromtimestamp(at_s).astimezone()
     return {"state": RUNNING, "profile": story.begun.get("profile"), "error": None,
-            "points": story.points(), "board": story.board or None, "seconds": round(time.time() - at_s, 1),
+            "points": story.points(), "board": story.board or None, "lab_time": story.lab_time(), "why": [],
+            "seconds": round(time.time() - at_s, 1),
             "seconds_left": story.seconds_left(), "started": began.isoformat(timespec="seconds")}
 
 

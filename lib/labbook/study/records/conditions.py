@@ -72,7 +72,8 @@ def _joined(values) -> str:
 
 def _commit(code: dict) -> str:
     commit = (code["commit"] or "no commit")[:12]
-    return f"{commit} with changes" if code["changed"] else commit
+    unknown = code["commit"] and code["changed"] is None
+    return commit + (" with changes" if code["changed"] else ", perhaps with changes" if unknown else "")
 
 
 def _local_time(epoch: float) -> str:

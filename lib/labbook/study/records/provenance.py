@@ -99,10 +99,11 @@ def _reference(before: float, after: float) -> dict:
 
 @lru_cache
 def code() -> dict:
-    """{commit, changed}: the checkout's commit, and whether tracked files differ; None outside git."""
+    """{commit, changed}: the checkout's commit, and whether tracked files differ; None outside git, and where git does
+    not say."""
     head = _git("rev-parse", "HEAD")
-    changed = bool(_git("status", "--porcelain", "-uno")) if head else None
-    return {"commit": head, "changed": changed}
+    differ = _git("status", "--porcelain", "-uno") if head else None
+    return {"commit": head, "changed": None if differ is None else bool(differ)}
 
 
 def _git(*arguments) -> str | None:

@@ -146,7 +146,7 @@ def test_a_story_is_read_on_from_where_it_stopped_and_never_half_a_line(tmp_path
                    '{"event": "complete"}\n')
     story.read_on()
     assert (story.done, story.measured, story.failed, story.complete) == (2, 1, 1, True)
-    assert story.seconds_left() == 30  # 15 s a try, two left
+    assert story.seconds_left() == 20, "two points are left; one that fails at once does not make them shorter"
 
 
 def test_a_point_that_failed_and_then_succeeded_is_no_failed_point(book):
@@ -186,7 +186,7 @@ def test_a_bar_on_a_terminal_tells_points_and_time_left_and_fits_the_line(tmp_pa
     monkeypatch.setenv("COLUMNS", "60")
     story = progress.RunState(tmp_path / "none")
     story.experiments = {"x": {"done": 2, "total": 4}}
-    story.measured, story._tried = 2, {"x": [2, 120]}
+    story.measured, story._took = 2, {"x": [2, 120]}
     terminal = Terminal()
     bar = progress.Bar("cms", terminal)
     assert "2/4 points" in bar.line(story) and "about 2 min left" in bar.line(story)
@@ -252,6 +252,24 @@ def test_one_point_corrects_an_estimate_from_points_of_other_parameters(book):
     assert run_state(book, begin, plan).seconds_left() == 12
     assert run_state(book, begin, plan, first).seconds_left() == 1800
     assert run_state(book, begin, plan | {"guessed": False}, first).seconds_left() == 9
+
+
+def test_of_a_run_that_is_under_way_nothing_is_of_the_run_before(book):
+    book.study("a", "1")
+    put(book, "a", lab_time={"points_s": 90.0, "set_up_s": 9.0})
+    with pages.only_me("a"):
+        row, = status.rows()
+    assert (row["state"], row["lab_time"], row["why"]) == ("running", {"points_s": 0.0, "set_up_s": 0.0}, [])
+
+
+def test_who_looks_whether_a_study_runs_is_no_run_to_others_who_look(book):
+    book.study("a", "1")
+    with pages.only_me("a"):
+        pass        # its lock is there
+    with pages.unless_running("a") as first, pages.unless_running("a") as second:
+        assert (first, second) == (True, True)
+        with pytest.raises(pages.Busy), pages.only_me("a"):
+            pass
 
 
 def test_a_page_that_is_out_of_date_says_why(book):
