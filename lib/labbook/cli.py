@@ -196,6 +196,9 @@ def _book(commands):
     publish.add_argument("--set", action="append", default=[], metavar="MACHINE",
                          help="with --carry-over: only this machine's set, such as amd-epyc-2-cores-linux-6.18; may "
                               "be repeated (default: all)")
+    publish.add_argument("--without", action="append", default=[], metavar="EXPERIMENT",
+                         help="with --carry-over: not this experiment, for which WHY does not hold; its points become "
+                              "those of earlier code. May be repeated")
     publish.add_argument("--further", action="append", default=[], metavar="PARAMETER",
                          help="with --add: also add settings with new values of this parameter. Their repeats get "
                               "numbers after the published ones, so a claim that compares old and new settings does "

@@ -94,6 +94,7 @@ def test_help_has_each_exit_code():
     (["publish", "nothing"], 2, "no study"),
     (["publish", "nothing", "--carry-over", " "], 2, "--carry-over: no reason"),
     (["publish", "nothing", "--judge", "--set", "amd"], 2, "--set: goes with --carry-over"),
+    (["publish", "nothing", "--without", "speed"], 2, "--without: goes with --carry-over"),
     (["publish", "nothing", "--further", "clients"], 2, "--further: goes with --add"),
     (["publish", "nothing", "--judge", "--profile", "quick"], 2, "--profile: selects a run to publish, and --judge"),
     (["publish", "nothing", "--carry-over", "comments only", "--profile", "full"], 2, "--profile: selects a run"),

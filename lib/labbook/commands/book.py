@@ -166,6 +166,8 @@ def publish(given) -> int:
 
     if given.set and given.carry_over is None:
         raise InputError("goes with --carry-over", key="--set", allowed="with --carry-over, or without --set")
+    if given.without and given.carry_over is None:
+        raise InputError("goes with --carry-over", key="--without", allowed="with --carry-over")
     if given.carry_over is not None and not given.carry_over.strip():
         raise InputError("no reason", key="--carry-over", allowed="why the change does not change what is measured")
     if given.further and not given.add:
@@ -176,7 +178,7 @@ def publish(given) -> int:
     if given.judge:
         files = publish.judge(given.study)
     elif given.carry_over is not None:
-        files = publish.carry_over(given.study, given.carry_over, given.set)
+        files = publish.carry_over(given.study, given.carry_over, given.set, given.without)
     else:
         files = publish.publish(given.study, given.profile or "full", given.replace,
                                 lambda line: print(line, file=sys.stderr), given.add, given.further)

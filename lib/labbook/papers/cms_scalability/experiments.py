@@ -39,6 +39,7 @@ LOAD = ("op", "clients", "rows", "consistency", "requests", "value_bytes", "warm
 WITH_CEILING = ("clients", "nodes", "many", "stages", "placed", "levels", "repair", "writes", "flush", "wiki")
 WRITTEN = dict.fromkeys(["update", "insert"], "write")  # the operation of the ceiling for another one
 AS_SHIPPED = "as_shipped"               # durability: the store's default
+ANY = "ANY"                             # a level for writes alone, which are warmed as at the others
 
 
 class Place(NamedTuple):
@@ -130,7 +131,8 @@ def measure_ring(study, experiment, ceiling) -> None:
     """Measure Cassandra on the point's number of nodes."""
     testbed = Layout.of(study)
     check_rings(experiment, testbed.nodes)
-    _measure(study, experiment, ceiling, lambda lab, point: warm_ring(lab, point, testbed))
+    levels = sorted({point.consistency for point in experiment.points()} - {ANY}) or [None]
+    _measure(study, experiment, ceiling, lambda lab, point: warm_ring(lab, point, testbed, levels))
 
 
 def measure_wiki(study, experiment, ceiling) -> None:
@@ -293,20 +295,20 @@ def warm_store(lab, point, testbed: Layout):
                                    lambda lab: new_store(lab, point, testbed, host))])[0]
 
 
-def warm_ring(lab, point, testbed: Layout) -> Ring:
-    """The point's Cassandra nodes, filled and warmed."""
+def warm_ring(lab, point, testbed: Layout, levels: list[str]) -> Ring:
+    """The point's Cassandra nodes, filled, and warmed at these levels: each runs code of its own."""
     hosts = testbed.nodes[:point.nodes]
     return warm_places(lab, [Place(point, dict.fromkeys(hosts, point.node_share),
-                                   lambda lab: new_ring(lab, point, hosts))])[0]
+                                   lambda lab: new_ring(lab, point, hosts))], levels)[0]
 
 
-def warm_places(lab, places: list[Place]) -> list:
+def warm_places(lab, places: list[Place], levels=(None,)) -> list:
     """The servers of each place, filled and warmed. All start at the same time; those that answer first are
     filled and warmed first, while the others still start."""
     for place in places:
         limit_all(lab, dict.fromkeys(place.shares))
     return start_together([partial(place.new, lab) for place in places],
-                          lambda i, target: warmed(lab, target, places[i].point, places[i].shares))
+                          lambda i, target: warmed(lab, target, places[i].point, places[i].shares, levels))
 
 
 def new_store(lab, point, testbed: Layout, host: str, **other):
@@ -348,16 +350,16 @@ def is_cold(point) -> bool:
     return point.params.get("warmed") == "cold"
 
 
-def warmed(lab, target, point, shares: dict):
-    """Fill the target and warm it without limits, then give its hosts their shares ({host: share of a
-    core}); returns the target, whose `warmth` says what warming took; `facts_when_warm` are its facts.
+def warmed(lab, target, point, shares: dict, levels=(None,)):
+    """Fill the target and warm it at these levels without limits, then give its hosts their shares ({host: share of
+    a core}); returns the target, whose `warmth` says what warming took; `facts_when_warm` are its facts.
 
     A point that is_cold is not warmed.
     """
     rounds = 0 if is_cold(point) else point.warm_rounds
     target.warmth = fill_and_warm(
         Crew.of(lab), target, rows=point.table_rows, value_bytes=point.value_bytes, rounds=rounds,
-        **{name: point.params[f"warm_{name}"] for name in WARM})
+        levels=levels, **{name: point.params[f"warm_{name}"] for name in WARM})
     target.facts_when_warm = target.facts()
     limit_all(lab, shares)
     return target

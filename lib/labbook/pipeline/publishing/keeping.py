@@ -40,15 +40,20 @@ def gone(study, machine: str, known) -> list[str]:
 def mark_stale(study, machine: str, names) -> list:
     """Mark the points of experiments of a set as measured by earlier code, or with other versions of packages than
     today's, if that is so; the files. The set's stamp will name today's."""
+    if not names or not (published.changed(study, machine) or outdated(study, machine)):
+        return []
+    return make_stale(study.name, machine, names)
+
+
+def make_stale(study: str, machine: str, names) -> list:
+    """Mark the points of experiments of a set as measured by earlier code or with other versions; the files."""
     import pyarrow as pa
 
     from labbook.study.records import sealed
 
-    if not names or not (published.changed(study, machine) or outdated(study, machine)):
-        return []
-    files = [published.file(study.name, machine, name) for name in names]
-    for file, name in zip(files, names):
-        frame = published.rows(study.name, machine, name).assign(stale=True)
+    files = [published.file(study, machine, name) for name in names]
+    frames = [published.rows(study, machine, name).assign(stale=True) for name in names]
+    for file, frame in zip(files, frames):
         sealed.write(file, pa.Table.from_pandas(frame, preserve_index=False))
     return files
 

@@ -37,13 +37,13 @@ def publish(study: str, profile: str = "full", replace=(), report=lambda line: N
     return export(of, profile, values, replace, report, add, further)
 
 
-def carry_over(study: str, why: str, machines=()) -> list:
+def carry_over(study: str, why: str, machines=(), without=()) -> list:
     """Let the published summaries of a study stand for today's code and versions without measuring
     again, and write down why, behind the earlier reasons. For changes that do not change what is measured.
 
     `machines`: the sets for which that holds; all by default. A set of still earlier code is none of them, so sets of
-    different code must be named. Points that were published as stale stay stale. InputError when nothing is
-    published, or no such set.
+    different code must be named. Points that were published as stale stay stale, and those of the experiments `without`
+    which the reason holds become it. InputError when nothing is published, or no such set or experiment.
     """
     from labbook.study.publication import published
     from labbook.study.study import Study
@@ -57,9 +57,16 @@ def carry_over(study: str, why: str, machines=()) -> list:
     if not machines and len({published.code(study, machine) for machine in sets}) > 1:
         raise InputError(f"the published sets of {study} are of different code, and the reason may not hold for all",
                          key="--set", allowed=sets)
+    known = {name for machine in sets for name in published.described(study, machine)}
+    for name in without:
+        if name not in known:
+            raise InputError(f"no published experiment {name!r} of {study}{did_you_mean(name, known)}", key="--without",
+                             allowed=sorted(known))
     change = {"on": datetime.now(UTC).isoformat(timespec="milliseconds"), "why": why}
-    return [published.stamp(of, machine, [*published.changes(study, machine), change])
-            for machine in machines or sets] + judge(study)
+    changes = {machine: [*published.changes(study, machine), change] for machine in machines or sets}
+    files = [file for machine in changes for file in keeping.make_stale(
+        study, machine, [name for name in without if name in published.described(study, machine)])]
+    return files + [published.stamp(of, machine, each) for machine, each in changes.items()] + judge(study)
 
 
 def judge(study: str) -> list:

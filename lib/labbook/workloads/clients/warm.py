@@ -21,6 +21,11 @@ class Warmth:
         """For the point's record."""
         return {"warmed_rounds": self.rounds, "warmed_seconds": self.seconds, "warmed_stable": float(self.stable)}
 
+    def __add__(self, other: "Warmth") -> "Warmth":
+        """One warming after another, as one; stable if both are."""
+        return Warmth(self.rounds + other.rounds, self.seconds + other.seconds, self.stable and other.stable,
+                      self.costs + other.costs)
+
 
 def until_stable(round_of_load, *, within: float = WITHIN, in_a_row: int = 1, most_rounds: int = MOST_ROUNDS,
                  most_seconds: float = MOST_SECONDS) -> Warmth:

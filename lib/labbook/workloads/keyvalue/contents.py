@@ -1,6 +1,8 @@
 """Fill a store, warm it, and check what it holds."""
 
 import math
+import operator
+from functools import reduce
 
 from labbook.targets import DOTS, RANDOM, Servers, addresses
 from labbook.workloads.clients.cpu import server_cpu
@@ -28,30 +30,37 @@ def fill(crew, target: Servers, *, rows: int, value_bytes: int, values: str = DO
              timeout=FIRST_SECONDS + rows / ROWS_A_SECOND)
 
 
-def fill_and_warm(crew, target: Servers, *, rows: int, value_bytes: int, rounds: int, clients: int,
-                  requests: int, seconds: float, within: float, in_a_row: int = 1) -> Warmth:
-    """Write all rows to every replica; then warm a server that has just started, until its hot code
-    is compiled and its caches are full.
+def fill_and_warm(crew, target: Servers, *, rows: int, value_bytes: int, levels=(None,), **how) -> Warmth:
+    """Write all rows to every replica; then `warm` servers that have just started at each of these levels of
+    consistency in turn (None: the protocol's own). how: as `warm` takes it."""
+    fill(crew, target, rows=rows, value_bytes=value_bytes, consistency=_strongest_level(target))
+    return reduce(operator.add, (warm(crew, target, rows=rows, value_bytes=value_bytes, consistency=level, **how)
+                                 for level in levels))
 
-    Each of `clients` clients reads and writes in turn, until the server is warm: when in a round of `seconds` a
-    call cost it no less CPU, in µs, than in the round before, by a share `within`, `in_a_row` times in a row (see
-    `until_stable`). They end after `rounds` rounds, with several servers as many times as many, and no client makes
-    more than `requests` calls for each of these. The first round's cost includes connecting.
+
+def warm(crew, target: Servers, *, rows: int, value_bytes: int, consistency: str | None, rounds: int, clients: int,
+         requests: int, seconds: float, within: float, in_a_row: int = 1) -> Warmth:
+    """Call servers until their hot code is compiled and their caches are full.
+
+    Each of `clients` clients reads and writes in turn, until the servers are warm: when in a round a call cost them no
+    less CPU, in µs, than in the round before, by a share `within`, `in_a_row` times in a row (see `until_stable`). A
+    round lasts `seconds` for each server, so that each of several has as many calls as one alone. They end after
+    `rounds` rounds, and no client makes more than `requests` calls a round for each server. The first round's cost
+    includes connecting.
     """
-    table = dict(rows=rows, value_bytes=value_bytes)
-    fill(crew, target, **table, consistency=_strongest_level(target))
-    most = rounds * len(addresses(target))
-    if not most:
+    servers = len(addresses(target))
+    if not rounds:
         return Warmth(0, 0.0, False, [])
-    before = 0, server_cpu(target)
-    with begin_pairs(crew, target, op="both", clients=clients, requests_at_most=requests * most, say_seconds=seconds,
-                     seconds_at_most=most * (seconds + ROUND_SECONDS), seed=0, **table) as stream:
+    before, patience_s = (0, server_cpu(target)), seconds * servers + ROUND_SECONDS
+    with begin_pairs(crew, target, op="both", clients=clients, rows=rows, value_bytes=value_bytes, seed=0,
+                     consistency=consistency, requests_at_most=requests * rounds * servers,
+                     say_seconds=seconds * servers, seconds_at_most=rounds * patience_s) as stream:
         def costs():
             nonlocal before
-            (calls, used), before = before, (stream.calls_made(seconds + ROUND_SECONDS), server_cpu(target))
+            (calls, used), before = before, (stream.calls_made(patience_s), server_cpu(target))
             return {"both": (before[1] - used) / max(1, before[0] - calls) * 1e6}
 
-        return until_stable(costs, within=within, in_a_row=in_a_row, most_rounds=most, most_seconds=math.inf)
+        return until_stable(costs, within=within, in_a_row=in_a_row, most_rounds=rounds, most_seconds=math.inf)
 
 
 def readable(crew, target: Servers, *, rows: int, value_bytes: int, values: str = RANDOM,

@@ -15,7 +15,8 @@ LOAD = dict(op="read", clients=30, rows=1, consistency="ONE", requests=100, valu
             warmup_requests=5, seconds_at_most=2)
 STORE = dict(era="paper", store="mysql", durability="as_shipped", small_share=0.2, large_share=0.4,
              table_rows=10, warm_rounds=2, warm_clients=16, warm_requests=50, warm_seconds=1, warm_within=0.05, warm_in_a_row=2)
-WARM = dict(rows=10, value_bytes=100, rounds=2, clients=16, requests=50, seconds=1, within=0.05, in_a_row=2)
+WARM = dict(rows=10, value_bytes=100, rounds=2, clients=16, requests=50, seconds=1, within=0.05, in_a_row=2,
+            levels=(None,))
 find = experiments.find
 CEILING = pd.DataFrame([
     dict(protocol=protocol, op=op, clients=30, issued_per_s=[900.0])
@@ -284,6 +285,12 @@ def test_a_ring_has_as_many_nodes_as_the_point_says(study, log):
     assert log[2] == ("ring", ["node1", "node2"], dict(version="0.7.0", rows=1000, replication=1,
                                                        placement="hash"))
     assert log[-3:-1] == [("limit", "node1", 0.16), ("limit", "node2", 0.16)]
+
+
+def test_a_ring_is_warmed_at_each_level_of_its_experiment_but_that_of_writes_alone(study, log):
+    points = [point(**LOAD | NODES | dict(op="write", consistency=level)) for level in ("ANY", "QUORUM", "ALL", "ONE")]
+    experiments.measure_ring(study, study.experiment(*points), study.experiment(summary=CEILING))
+    assert {tuple(one[1]["levels"]) for one in log if one[0] == "warm"} == {("ALL", "ONE", "QUORUM")}
 
 
 def test_a_rings_table_has_the_points_chance_of_read_repair(study, log):

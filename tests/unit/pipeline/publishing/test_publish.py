@@ -84,6 +84,17 @@ def test_only_the_named_sets_are_carried_over(full, root):
         publish.carry_over("demo", "why", ["other"])
 
 
+def test_an_experiment_for_which_the_reason_does_not_hold_becomes_stale(full, make, monkeypatch):
+    publish.export(full[0])
+    with pytest.raises(InputError, match="no published experiment 'sped' of demo"):
+        publish.carry_over("demo", "only what others measure has changed", without=["sped"])
+    publish.carry_over("demo", "only what others measure has changed", without=["speed"])
+    monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
+    study, speed = make()
+    assert speed.summary()["stale"].all() and "changes" not in study.conditions(), "no point stands by the reason"
+    assert {one["conditions"]["stale"] for one in published_verdicts.verdicts("demo", HERE)} == {12}
+
+
 def test_a_point_that_was_set_up_otherwise_is_published_as_stale_without_the_notebook(full, make):
     """The page called it stale, and its published row did not."""
     study, _ = make(repeats=3, setup={"system": ["a", "b"], "clients": [2, 70]}, vary={})

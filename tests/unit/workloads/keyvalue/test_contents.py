@@ -57,9 +57,23 @@ def test_a_server_is_warm_once_its_calls_get_no_cheaper(calls):
 
 
 @pytest.mark.parametrize("target, servers", [(SERVER, 1), (SERVERS, 3)])
-def test_a_server_that_never_gets_warm_has_its_rounds_for_each_server(calls, target, servers):
+def test_a_server_that_never_gets_warm_has_rounds_as_long_for_each_server(calls, target, servers):
+    """Five nodes on one core had rounds of one node, in which each got a fifth of the calls and so little warmer that
+    they counted as warm."""
     calls.costs = [1000.0 * 0.9 ** n for n in range(99)]
-    assert contents.fill_and_warm("crew", target, rounds=2, **WARM).rounds == 2 * servers
+    assert contents.fill_and_warm("crew", target, rounds=2, **WARM).rounds == 2
+    arguments = calls.order[1][1]
+    assert arguments["say_seconds"] == 0.5 * servers and arguments["requests_at_most"] == 9 * 2 * servers
+    assert arguments["seconds_at_most"] >= 2 * 0.5 * servers
+
+
+def test_each_level_of_consistency_is_warmed(calls):
+    """A read at ALL runs code that one at ONE does not."""
+    calls.costs = [400.0, 400.0, 300.0, 300.0, 300.0]
+    warmth = contents.fill_and_warm("crew", SERVER, levels=["ALL", "ONE"], rounds=9, **WARM)
+    assert [(what, arguments["consistency"]) for what, arguments in calls.order] == [
+        ("fill", "ALL"), ("begin", "ALL"), ("begin", "ONE")]
+    assert (warmth.rounds, warmth.stable) == (4, True) and len(warmth.costs) == 4
 
 
 def test_no_rounds_leave_a_server_cold_but_filled(calls):
