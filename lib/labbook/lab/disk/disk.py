@@ -139,7 +139,8 @@ class Disk:
         return self._ask(command)
 
     def busy_s(self) -> float:
-        """Seconds since the lab came up in which the disk had a request, by the kernel's account of its device."""
+        """Seconds in which the disk had a request, by the kernel's account of its device, which begins anywhere: take
+        differences."""
         return int(self._here("cat stat").split()[BUSY_FIELD]) / 1000
 
     @contextmanager
@@ -187,9 +188,9 @@ class Disk:
         if host.run("command -v fio", check=False).exit_code:
             raise LabError(f"{host.name}: no fio there", remedy=FIO)
         size = seek_file_bytes(self.facts()["free_bytes"])
-        try:
-            done = host.run(seek_command(file, size, seconds),
-                            timeout=60 + seconds + size / SLOWEST)
+        limit = 60 + seconds + size / SLOWEST
+        try:        # the host ends fio: a command that is given up goes on there
+            done = host.run(f"timeout -k 5 {limit:.0f} {seek_command(file, size, seconds)}", timeout=limit + 30)
         finally:
             host.run(f"rm -f {shlex.quote(file)}", check=False)
         return {**seek_times(done.stdout), "laid_out_bytes": size,

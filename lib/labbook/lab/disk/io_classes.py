@@ -55,8 +55,12 @@ class IoClass:
         try:
             host.wait_for(lambda: "ready " in self._watch.log_tail(), "the I/O classes",
                           READY_SECONDS, process=self._watch, interval=0.02)
-        except SystemFailure as error:
-            raise LabError(f"{error.message}: {error.log}") from None
+        except BaseException as error:
+            with suppress(LabbookError):    # a program that goes on would hold the class against a second try
+                self._watch.stop()
+            if isinstance(error, SystemFailure):
+                raise LabError(f"{error.message}: {error.log}") from None
+            raise
         return self
 
     def end(self) -> None:

@@ -11,6 +11,7 @@ from labbook.lab import deadline
 # In this order: the kernel sets a read-ahead of its own for a disk that turns.
 SETTINGS = ("scheduler", "rotational", "read_ahead_kb")
 TAGS = range(4, 129)    # requests that a loop device takes at a time: the kernel's least, and its usual
+READ_AHEAD_KB = 128     # the kernel's usual: a loop device keeps the largest that it ever had
 READ_AHEADS_KB = range(0, (1 << 20) + 1, 4)     # the kernel reads ahead by whole pages
 READ_AHEADS = f"multiples of {READ_AHEADS_KB.step} from 0 to {READ_AHEADS_KB[-1]}"
 MKFS_SECONDS = 120  # of a large disk on a busy machine
@@ -48,13 +49,13 @@ echo $other > nr_requests; echo $1 > nr_requests; echo "$was" > scheduler"""
 
 
 def queue(device: str) -> dict:
-    """The device's scheduler, read_ahead_kb and rotational, and its usual tags, which outlive the file
-    that backs it."""
+    """The device's scheduler and rotational, and its usual read-ahead and tags, which outlive the file that
+    backs it."""
     place = _queue(device)
     offered = (place / "scheduler").read_text().split()
     chosen = [name.strip("[]") for name in offered if name.startswith("[")] or offered
-    return {"scheduler": chosen[0], **{name: (place / name).read_text().strip() for name in SETTINGS[1:]},
-            "tags": TAGS[-1]}
+    return {"scheduler": chosen[0], "rotational": (place / "rotational").read_text().strip(),
+            "read_ahead_kb": READ_AHEAD_KB, "tags": TAGS[-1]}
 
 
 def tune(device: str, disk: dict) -> None:

@@ -28,7 +28,7 @@ def make(file: Path, disk: dict, journal, program: Path | None, beside: Path, ow
         # a discard of the whole disk would take long, and it is empty
         device = loop_device.attach(modelled.serve(program, file, disk, beside, owner, journal), "nodiscard")
     journal.write(QUEUE, file=str(below_loop(file, disk)), was=loop_device.queue(device))
-    loop_device.tune(device, {**disk, **_turns(disk)})
+    loop_device.tune(device, {"read_ahead_kb": loop_device.READ_AHEAD_KB, **disk, **_turns(disk)})
     return device
 
 

@@ -62,19 +62,24 @@ class Trace:
         try:
             host.wait_for(lambda: self._report("ready"), "the tracer", READY_SECONDS,
                           process=self._process, interval=0.02)
-        except SystemFailure as error:
-            raise LabError(f"{error.message}: {error.log}",
-                           remedy="`labbook doctor` tries what it needs") from None
+        except BaseException as error:
+            self._give_up()
+            if isinstance(error, SystemFailure):
+                raise LabError(f"{error.message}: {error.log}",
+                               remedy="`labbook doctor` tries what it needs") from None
+            raise
         return self
 
     def end(self):
         """Stop to trace; return the requests. LabError when the tracer ended before."""
         self._process.stop(END_SECONDS)
-        report, file = self._report("done"), self._file
-        if report is None:
-            raise LabError(f"{self.host.name}: the tracer ended early: {self._process.log_tail(5)}")
-        self.requests = frame(self.host.get(file), report.pop("offset_s"))
-        self._remove_file()
+        try:
+            report = self._report("done")
+            if report is None:
+                raise LabError(f"{self.host.name}: the tracer ended early: {self._process.log_tail(5)}")
+            self.requests = frame(self.host.get(self._file), report.pop("offset_s"))
+        finally:
+            self._remove_file()     # its memory would count as the host's
         self.facts = {"requests": len(self.requests), **report}
         if report["lost"]:
             say(f"{self.host.name}: the trace lacks {report['lost']} events: too many for its buffer")
@@ -89,6 +94,9 @@ class Trace:
         if kind is None:
             self.end()
             return
+        self._give_up()
+
+    def _give_up(self):
         with suppress(LabbookError):    # it would hide the error of the block
             self._process.stop(END_SECONDS)
             self._remove_file()

@@ -83,15 +83,15 @@ class Host:
                            f"{result.exit_code}: {output}")
         return result
 
-    def open(self, command: str, env=None, root: bool = False):
+    def open(self, command: str, env=None, root: bool = False, apart: bool = False):
         """A channel (paramiko's, like a socket) to a command that runs until the channel is closed or it ends
-        by itself. LabError when the host cannot be reached."""
+        by itself; `apart`, and with `root`, outside of the host's limits. LabError when the host cannot be reached."""
         from labbook.lab.ssh import connection as ssh
 
-        return ssh.open_command(self, self._line(command, env, root))
+        return ssh.open_command(self, self._line(command, env, root, apart))
 
-    def _line(self, command, env, root) -> str:
-        line = self.in_root_folder(command, env, apart=root)
+    def _line(self, command, env, root, apart=False) -> str:
+        line = self.in_root_folder(command, env, apart=root or apart)
         return self._by_sudo(line, command) if root and self.login.user != "root" else line
 
     def put(self, data, remote, mode: int = 0o644) -> None:

@@ -54,8 +54,12 @@ class End:
         """The settings and `cut` as read since the last `forget`, from a note on the host, where any process
         finds them."""
         if self._asked is None:
-            noted = self.host.run(f"cat {self._note} 2> /dev/null", check=False).stdout
-            self._asked = json.loads(noted or "{}") or dict(NOTHING_ASKED)
+            noted = self.host.run(f"[ ! -e {self._note} ] || cat {self._note}").stdout
+            try:
+                self._asked = json.loads(noted) if noted else dict(NOTHING_ASKED)
+            except ValueError:
+                raise LabError(f"{self.host.name}: the note of a link, {self._note}, is damaged",
+                               remedy="Take the lab down and up") from None
         return self._asked
 
     @property
@@ -120,8 +124,9 @@ class End:
         return line.log_tail(5) if line else "(it was never started)"
 
     def _apply(self, commands, asked):
-        note = f"printf %s {shlex.quote(json.dumps(asked))} > {self._note}"
-        self.host.run("set -e\n" + "\n".join([*commands, "umask 022", note]), root=True)
+        new = f"{self._note}.new"       # before anything is changed: the host's disk may be full
+        write = f"umask 022; printf %s {shlex.quote(json.dumps(asked))} > {new}"
+        self.host.run("set -e\n" + "\n".join([write, *commands, f"mv {new} {self._note}"]), root=True)
         self._asked = asked
 
     def _start(self, shape):

@@ -86,7 +86,8 @@ def undo(entry: dict) -> list[str]:
     return [_no_jump("PREROUTING", name), _no_jump("INPUT", name),
             f"iptables -w -t mangle -F {name} {quiet}",
             f"iptables -w -t mangle -X {name} {quiet}",
-            f"! iptables -w -t mangle -S {name} > /dev/null 2>&1"]
+            f"if command -v iptables > /dev/null; then rules=$(iptables -w -t mangle -S) || exit 1; "
+            f"if echo \"$rules\" | grep -qxF -e '-N {name}'; then echo 'the chain {name} stays' >&2; exit 1; fi; fi"]
 
 
 def ssh_exemptions(host, peers) -> list[tuple[str, str]]:

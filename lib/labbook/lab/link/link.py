@@ -33,7 +33,7 @@ class Link:
 
         The round trip lies within rtt_ms ± jitter_ms, in order; `loss` is the share of packets
         lost each way, `rate_mbit` the limit each way (None: no limit). InputError names the key
-        and its range; LabError when an end cannot be set: the link then passes no packets.
+        and its range; LabError when an end cannot be set: with a delay line the link then passes no packets.
         """
         shape = Shape(rtt_ms, jitter_ms, loss, rate_mbit)
         self._forget()
@@ -63,11 +63,11 @@ class Link:
         if self._asked["cut"]:
             return self._check_cut()
         shape = self._ends[0].asked_shape
+        any_delay = shape == Shape() and self._ends[0].has_own_delay
         for tries in range(1, TRIES + 1):
             results = self._ping(*ping_plan(shape), patience_s=1 + 2 * shape.rtt_ms / 1e3)
-            pair, pings = max(results, key=lambda result: result[1].strays(shape))
-            unshaped = pings.back and shape == Shape() and self._ends[0].has_own_delay
-            deviation = None if unshaped else pings.deviation(shape)
+            judged = [(pings.deviation(shape, any_delay), pair, pings) for pair, pings in results]
+            deviation, pair, pings = max(judged, key=lambda one: (one[0] is not None, one[2].strays(shape)))
             if not deviation:
                 return self._report(pings, tries)
             if not all(self._each(End.is_working)):

@@ -12,6 +12,7 @@ from pathlib import Path
 from labbook.lab.local import cgroups
 
 LIMIT = "freeze"            # the key of cgroups.CONTROLLER
+MOST_MOVES = 20             # of processes that fork while they are moved
 SECONDS = 25                # for all processes to stop; those that wait for a disk stop later
 STATE, SWITCH = "freezer.state", "cgroup.freeze"    # of version 1 and of version 2
 
@@ -55,9 +56,12 @@ def thaw(place: Path) -> None:
     """Let all processes of a host's group go on."""
     release(place)
     aside = beside(place)
-    for pid in _pids(aside):    # with commands that came while the host was frozen
-        _move(pid, place)
-    with suppress(OSError):     # a process came after: it stays, and is no less of the host
+    for _ in range(MOST_MOVES):     # a process may fork while it is moved
+        for pid in (pids := _pids(aside)):      # of commands that came while the host was frozen
+            _move(pid, place)
+        if not pids:
+            break
+    with suppress(OSError):     # what still comes is moved when the host is thawed next
         aside.rmdir()
 
 

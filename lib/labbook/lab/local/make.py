@@ -41,8 +41,12 @@ def make(plan: dict, given: list[int], state: Path, journal) -> None:
         job = sandbox.host(spec, files, [str(p) for p in dict.fromkeys(places.values())])
         host["pid"] = made.sandbox(host["name"], job, state / f"{host['name']}.log")
         host["start"] = kernel.start_time(host["pid"])
-    _connect(plan, switch, journal)
-    made.finish()
+    try:
+        _connect(plan, switch, journal)
+        made.finish()
+    except Exception:
+        made.require_alive()    # a host that died says why, and not what could not be done with it
+        raise
 
 
 class _Makers:
@@ -57,6 +61,10 @@ class _Makers:
         self.sandboxes.append(made)
         made.go()
         return made.pid
+
+    def require_alive(self):
+        for made in self.sandboxes:
+            made.require_alive()
 
     def finish(self):
         """Let all continue, and wait until their networks are configured."""

@@ -45,7 +45,15 @@ class Sandbox:
         """Wait until it is ready; OSError with the end of its log when it died before, or takes longer
         than READY_SECONDS."""
         if not select.select([self._ready], (), (), READY_SECONDS)[0] or not os.read(self._ready, 1):
-            raise OSError(f"{self.name} did not start: {Path(self.log).read_text()[-1500:].strip()}")
+            raise self._no_start()
+
+    def require_alive(self) -> None:
+        """OSError with the end of its log when it has died."""
+        if kernel.start_time(self.pid) is None:
+            raise self._no_start()
+
+    def _no_start(self) -> OSError:
+        return OSError(f"{self.name} did not start: {Path(self.log).read_text()[-1500:].strip()}")
 
 
 def _become(job, wait, ready, output):

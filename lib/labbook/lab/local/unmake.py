@@ -120,8 +120,9 @@ def traces(names: list[str], patience: float = PATIENCE) -> dict:
 def restore_queue(entry):
     """Restore scheduler and read-ahead of a loop device to what an entry says they were."""
     for device in loop_device.devices(entry["file"]):
-        with suppress(OSError):  # the kernel no longer has that scheduler
-            loop_device.tune(device, entry["was"])
+        for setting, value in entry["was"].items():
+            with suppress(OSError):  # the kernel no longer has that scheduler
+                loop_device.tune(device, {setting: value})
 
 
 def remove_loop(entry, patience: float = PATIENCE):

@@ -97,7 +97,7 @@ def _remote(hosts) -> Sampler:
     import shlex
 
     program = shlex.quote(SAMPLER.read_text())
-    channel = hosts[0].open(f"exec {hosts[0].python} -I -S -c {program}")
+    channel = hosts[0].open(f"exec {hosts[0].python} -I -S -c {program}", apart=True)   # no host's limits or freezer
     name = ", ".join(host.name for host in hosts)
     return Sampler(channel, [{"name": name, "machine": True}], ahead_s=clock.ahead_s(hosts[0]))
 
@@ -147,10 +147,13 @@ def _rows(before, after):
                 row[counter] = value
             elif counter in then and value >= then[counter]:
                 column, scale = _column(counter)
-                row[column] = (value - then[counter]) * scale / seconds
+                rate = (value - then[counter]) * scale / seconds
+                row[column] = max(rate, row.get(column, rate))      # of several disks the busiest
         yield row
 
 
 def _column(counter: str) -> tuple[str, float]:
+    if counter.startswith("disk_busy_ms_"):
+        return RATES["disk_busy_ms"]
     way = counter[:len(OF_INTERFACES[0])]
     return (f"{way}per_s_{counter.removeprefix(way)}", 1) if way in OF_INTERFACES else RATES[counter]

@@ -4,9 +4,9 @@ A node with the setting `stage_samples_ms` writes them itself: see on_host/Stage
 """
 
 import re
-import time
 
 from labbook.errors import SystemFailure
+from labbook.lab.clock import ahead_s
 from labbook.systems.cassandra.config import STAGES_FILE as FILE   # in the node's home
 
 COLUMNS = ("at_s", "stage", "active", "waiting")
@@ -15,10 +15,8 @@ ENDED = re.compile("^# (.*)", re.M)     # the sampler's last line, with what end
 
 def begin(node) -> tuple[int, float]:
     """Where the samples from now on begin, for `since`: their place in the file, and how far the host's
-    clock is ahead of ours, in s, as closely as an SSH command shows it."""
-    before = time.time()
-    size, now = node.run("sh", "-c", f"stat -c %s {node.home / FILE}; date +%s.%N").stdout.split()
-    return int(size), float(now) - (before + time.time()) / 2
+    clock is ahead of ours, in s."""
+    return int(node.run("stat", "-c", "%s", node.home / FILE).stdout), ahead_s(node.host)
 
 
 def since(node, begun: tuple[int, float], first: float, last: float):

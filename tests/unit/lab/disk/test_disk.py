@@ -172,12 +172,14 @@ def test_a_loop_device_s_settings_are_read_and_given_back(tmp_path, monkeypatch)
     fill(tmp_path, scheduler="none [bfq]", read_ahead_kb=128, rotational=0, nr_requests=256)
     monkeypatch.setattr(loop_device, "_queue", lambda device: tmp_path / "queue")
     was = loop_device.queue("/dev/loop7")
-    assert was == {"scheduler": "bfq", "read_ahead_kb": "128", "rotational": "0", "tags": 128}
+    assert was == {"scheduler": "bfq", "read_ahead_kb": 128, "rotational": "0", "tags": 128}
     loop_device.tune("/dev/loop7", {"scheduler": "kyber", "read_ahead_kb": 4, "rotational": 1})
     loop_device.tune("/dev/loop7", was)
     assert loop_device.SETTINGS[-1] == "read_ahead_kb"      # the kernel changes it along with the others
     assert loop_device.queue("/dev/loop7")["rotational"] == "0"
     assert (tmp_path / "queue/read_ahead_kb").read_text() == "128"
+    fill(tmp_path, read_ahead_kb=2560)  # a device keeps what the kernel once set for another disk
+    assert loop_device.queue("/dev/loop7")["read_ahead_kb"] == 128
     fill(tmp_path, scheduler="none")     # a disk that takes no scheduler
     assert loop_device.queue("/dev/loop7")["scheduler"] == "none"
 

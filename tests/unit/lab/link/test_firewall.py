@@ -126,3 +126,16 @@ def test_a_link_is_left_alone_where_rules_are_not_allowed(act):
     first.may, second.may = {"shape"}.__contains__, {"packages", "limits"}.__contains__
     with pytest.raises(LabError, match="h2: .*shape"):
         act(Link(lab_of(first, second), "a", "b"))
+
+
+@pytest.mark.parametrize("rules, fails", [("-P INPUT ACCEPT", False), ("-N lb-t1-b", True), ("-N lb-t1-bb", False)])
+def test_undo_fails_where_the_chain_stays_or_cannot_be_seen(tmp_path, rules, fails):
+    """`set -e` does not end a script for a command after `!`, so a chain that stayed had counted as gone."""
+    tool = tmp_path / "iptables"
+    tool.write_text(f"#!/bin/sh\ncase \"$*\" in '-w -t mangle -S') echo '{rules}';; *) exit 1;; esac\n")
+    tool.chmod(0o755)
+    script = "set -e\n" + "\n".join([*firewall.undo(CHAIN.entry), "true"])
+    done = subprocess.run(["sh", "-c", script], env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, capture_output=True, text=True)
+    assert (done.returncode != 0) == fails and ("lb-t1-b stays" in done.stderr) == fails
+    tool.write_text("#!/bin/sh\nexit 1\n")
+    assert subprocess.run(["sh", "-c", script], env={"PATH": f"{tmp_path}:/usr/bin:/bin"}).returncode

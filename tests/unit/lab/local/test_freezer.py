@@ -35,6 +35,16 @@ def test_a_group_freezes_and_thaws(place):
     assert state(place) == "thawed" and not freezer.beside(place).exists()
 
 
+def test_what_forks_while_it_is_moved_is_moved_too(place, monkeypatch):
+    """A server that was begun while its host was frozen had stayed outside of its limits."""
+    aside, moved, left = freezer.beside(place), [], [["7"], ["8", "9"], []]
+    freezer.freeze(place)
+    monkeypatch.setattr(freezer, "_pids", lambda group: left.pop(0) if group == aside else [])
+    monkeypatch.setattr(freezer, "_move", lambda pid, to: moved.append((pid, to)))
+    freezer.thaw(place)
+    assert moved == [("7", place), ("8", place), ("9", place)]
+
+
 def test_processes_are_asked_again_until_all_are_frozen(place, monkeypatch):
     looks = []
 

@@ -1,5 +1,9 @@
 """A host's view of the machine, as far as it can be checked without making one."""
 
+import subprocess
+
+import pytest
+
 from labbook.lab.local import sandbox
 
 
@@ -21,3 +25,17 @@ def test_every_mount_is_made_readonly_whatever_its_name(monkeypatch, tmp_path):
     assert mounts == {
         "/": readonly | sandbox.kernel.RELATIME,
         "/media/J\u00fcrgen B": readonly | sandbox.kernel.NOSUID | sandbox.kernel.NODEV}
+
+
+def test_a_sandbox_that_died_says_why(tmp_path):
+    """With `ip ... netns PID` the user had read only that there was no such process."""
+    log = tmp_path / "db.log"
+    log.write_text("PermissionError: devpts cannot be mounted\n")
+    child = subprocess.Popen(["sleep", "60"])
+    one = sandbox.Sandbox.__new__(sandbox.Sandbox)
+    one.name, one.log, one.pid = "db", str(log), child.pid
+    one.require_alive()
+    child.kill()
+    child.wait()
+    with pytest.raises(OSError, match="db did not start: PermissionError: devpts cannot be mounted"):
+        one.require_alive()

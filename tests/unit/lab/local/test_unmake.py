@@ -12,3 +12,17 @@ def test_the_limits_of_a_disk_go_before_another_lab_can_get_its_device(monkeypat
     monkeypatch.setattr(cgroups, "unthrottle", lambda number: done.append(("unthrottle", number)))
     unmake.remove_loop({"file": "/var/lib/labbook/x/db.disk"})
     assert done == [("unthrottle", "7:7"), ("detach", "/dev/loop7")]
+
+
+def test_one_setting_of_a_disk_that_is_refused_keeps_none_of_the_others(monkeypatch):
+    done = []
+
+    def tune(device, settings):
+        done.append(settings)
+        if "scheduler" in settings:
+            raise OSError("the kernel no longer has it")
+
+    monkeypatch.setattr(loop_device, "devices", lambda file: ["/dev/loop7"])
+    monkeypatch.setattr(loop_device, "tune", tune)
+    unmake.restore_queue({"file": "/var/lib/labbook/x/db.disk", "was": {"scheduler": "bfq", "rotational": "0"}})
+    assert done == [{"scheduler": "bfq"}, {"rotational": "0"}]

@@ -4,6 +4,7 @@ import json
 import os
 import socket
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -33,7 +34,7 @@ def test_files_of_the_kernel_as_counters():
     assert sampler.network(NET) == {"rx_bytes_data0": 5000, "tx_bytes_data0": 7000, "rx_bytes_w-eu-1": 7,
                                     "tx_bytes_w-eu-1": 8}
     assert sampler.disks(DISKS) == {"reads": 11, "read_bytes": 88 * 512, "writes": 22, "written_bytes": 176 * 512,
-                                    "disk_busy_ms": 40}
+                                    "disk_busy_ms_vda": 30, "disk_busy_ms_vdb": 40}
     assert sampler.used("MemTotal: 100 kB\nMemFree: 10 kB\nMemAvailable: 30 kB\n") == {"memory_bytes": 70 * 1024}
     found = sampler.processor("cpu  10 5 20 1000 7 1 2 3 0 0\ncpu0 1 1 1 1\n")
     assert {name: count // sampler.TICK_US for name, count in found.items()} == {
@@ -71,6 +72,33 @@ def test_rates_are_of_the_interval_that_there_was():
     row = frame[frame.host == "h"].iloc[0]
     assert (row.at_s, row.seconds, row.cpu_cores, row.memory_bytes, row.rx_bytes_per_s_data0) == (102, 2, 0.5, 20, 250)
     assert frame[frame.host == "new"].cpu_cores.isna().all()
+
+
+def test_of_several_disks_the_busiest_in_the_interval_counts():
+    """The growth of the larger counter was taken: a disk that had been busy for long hid another that was now."""
+    first = [100.0, {"m": {"disk_busy_ms_vda": 900_000, "disk_busy_ms_vdb": 1_000}}]
+    second = [101.0, {"m": {"disk_busy_ms_vda": 900_000, "disk_busy_ms_vdb": 1_800}}]
+    assert list(watch.table([[first, second]])["disk_busy"]) == [0.8]
+
+
+def test_samples_go_on_evenly_when_the_clock_is_set(monkeypatch):
+    before = sampler.sample([])[0]
+    monkeypatch.setattr(sampler.time, "time", lambda: 0.0)
+    assert before <= sampler.sample([])[0] < before + 60
+
+
+def test_the_sampler_of_a_users_own_hosts_is_outside_of_their_limits(monkeypatch):
+    """It was in the first host's, whose quota it used and with which it was frozen."""
+    opened, mine = [], SimpleNamespace(settimeout=lambda seconds: None, sendall=lambda request: None)
+
+    def host(name):
+        login = SimpleNamespace(address="192.0.2.1", port=22)
+        return SimpleNamespace(name=name, is_remote=True, login=login, python="python3", open=lambda command, **how: (
+            opened.append((name, how)) or mine))
+
+    monkeypatch.setattr(watch.clock, "ahead_s", lambda host: 0.0)
+    watch.start(SimpleNamespace(_made={"hosts": []}, routers={}, hosts={name: host(name) for name in ("h1", "h2")}))
+    assert opened == [("h1", {"apart": True})]
 
 
 def test_samples_too_close_and_clocks_set_back_make_no_rows():

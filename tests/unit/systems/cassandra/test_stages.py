@@ -43,9 +43,9 @@ def test_a_sampler_that_has_ended_is_no_empty_queue(text, reason):
 
 
 def test_samples_are_found_by_our_clock_on_a_host_whose_clock_is_ahead():
-    node = sampled(sh="5 107.5", tail="107600 ReadStage:1:2\n")
-    size, ahead = stages.begin(node)
-    assert size == 5
+    node = sampled(stat="5\n", tail="107600 ReadStage:1:2\n")
+    node.host.is_remote = False
+    assert stages.begin(node) == (5, 0.0), "a host that the lab made has our clock"
     frame, samples = stages.since(node, (5, 100.0), 7.0, 8.0)
     assert samples == 1 and frame["at_s"].round(3).tolist() == [0.6]
 

@@ -8,8 +8,9 @@ line of JSON each, oldest first, and an empty line.
 
 A sample is [seconds since the epoch, {name: {counter: number}}]. Counters only grow but for memory: cpu_us,
 user_us, system_us, steal_us, iowait_us, stalled_cpu_us, stalled_io_us, stalled_memory_us, memory_bytes,
-reads, writes, read_bytes, written_bytes, disk_busy_ms, rx_bytes_NAME and tx_bytes_NAME of interfaces. What
-the kernel does not give is left out. Standard library only; every file is closed again, since an open one
+reads, writes, read_bytes, written_bytes, disk_busy_ms (of a machine disk_busy_ms_NAME of each of its disks),
+rx_bytes_NAME and tx_bytes_NAME of interfaces. Times are those of the clock when the sampler began, and go on evenly
+though the clock is set. What the kernel does not give is left out. Standard library only; every file is closed again, since an open one
 of a network would keep that alive.
 """
 
@@ -25,6 +26,7 @@ MOST = 20_000           # samples that wait to be fetched; older ones are droppe
 SECTOR_BYTES = 512
 TICK_US = 1_000_000 // os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+EPOCH_S = time.time() - time.monotonic()
 WHOLE_DISK = re.compile(r"(sd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+)")
 USAGE = {"usage_usec": "cpu_us", "user_usec": "user_us", "system_usec": "system_us"}
 
@@ -83,11 +85,12 @@ def processor(text: str) -> dict:
 
 
 def disks(text: str) -> dict:
-    """The sums of a machine's whole disks, of /proc/diskstats; of the busy time the longest."""
-    found = [block(line.split()[3:]) for line in text.splitlines()
-             if len(line.split()) > 13 and WHOLE_DISK.fullmatch(line.split()[2])]
-    return {name: (max if name == "disk_busy_ms" else sum)(one[name] for one in found)
-            for name in found[0]} if found else {}
+    """The sums of a machine's whole disks, of /proc/diskstats, and the busy time of each."""
+    lines = (line.split() for line in text.splitlines())
+    found = {line[2]: block(line[3:]) for line in lines if len(line) > 13 and WHOLE_DISK.fullmatch(line[2])}
+    busy = {f"disk_busy_ms_{name}": one.pop("disk_busy_ms") for name, one in found.items()}
+    sums = {counter: sum(one[counter] for one in found.values()) for one in found.values() for counter in one}
+    return sums | busy
 
 
 def used(text: str) -> dict:
@@ -130,7 +133,7 @@ def of_host(host: dict) -> dict:
 
 
 def sample(hosts: list) -> list:
-    return [time.time(), {host["name"]: (of_machine if host.get("machine") else of_host)(host) for host in hosts}]
+    return [time.monotonic() + EPOCH_S, {host["name"]: (of_machine if host.get("machine") else of_host)(host) for host in hosts}]
 
 
 def main():
