@@ -175,7 +175,8 @@ class JoinBench:
                 attempt.record(calls.rows, metrics=metrics, facts=ring.facts())
 
     def departures(self, experiment) -> None:
-        """Let a node join without load, and leave under the point's load, its files no longer in the page cache."""
+        """Let a node join without load, and leave under the point's load, its files no longer in the page cache. Calls
+        while it streams are compared with those of the before_s before, when the load had gone on for warm_s."""
         check(experiment.points())
         for point in experiment.remaining():
             with self.study.attempt(point) as attempt:
@@ -183,12 +184,13 @@ class JoinBench:
                 joins, _ = one_after_another(attempt, ring)
                 ring.drop_page_cache(joins[0]["node"])
                 left, calls, changes = _under_load(attempt, ring, lambda: ring.leave(
-                    joins[0]["node"], point.seconds_at_most))
+                    joins[0]["node"], point.seconds_at_most), point.warm_s)
                 metrics = join_metrics(joins) | self._place() | _readable(attempt, ring)
                 metrics |= leave_metrics(left, joins[0], point.load)
                 if calls is not None:
-                    began, ended = (at - calls.started for at in changes)
-                    metrics |= call_times(calls.rows, [began], [ended]) | {
+                    streamed = stream_times([left], calls.started)
+                    since_s = streamed["join_starts_s"][0] - point.before_s
+                    metrics |= call_times(calls.rows, **streamed, since_s=since_s) | {
                         "errors": float((~calls.rows["ok"].astype(bool)).sum()),
                         "client_limited": self._limited(point, point.load, calls, changes)}
                 attempt.record(join_rows(joins), metrics=metrics, facts=ring.facts())
@@ -385,14 +387,14 @@ def leave_metrics(left: dict, joined: dict, load: str) -> dict:
             "left_over_joined": sent / joined["received_bytes"]}
 
 
-def _under_load(attempt, ring, act):
-    """Run `act()` under the point's load; returns its result, the load's calls (None without load), and
+def _under_load(attempt, ring, act, warm_s: float = 0.0):
+    """Run `act()` under the point's load, warm_s and before_s after that began; returns its result, the load's calls (None without load), and
     when it began and ended (epoch)."""
     point = attempt.point
     if point.load == "none":
         return act(), None, ()
     stream = _begin_load(attempt, ring)
-    time.sleep(point.before_s)
+    time.sleep(warm_s + point.before_s)
     began_s = time.time()
     done = act()
     ended_s = time.time()

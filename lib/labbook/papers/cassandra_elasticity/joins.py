@@ -1,8 +1,8 @@
 """Metrics of joins, and of calls before, during and after them. Pure functions.
 
 A join is a dict: node, token, share (of the ring), asked_s and normal_s (when it was requested and
-when the ring showed it as complete, epoch), join_s, fixed_wait_s (its sleeps), streaming_s,
-received_bytes, expected_bytes, donor_bytes_before and donor_bytes_after.
+when the ring showed it as complete, epoch), join_s, fixed_wait_s (its sleeps), streaming_s, streamed_from_s and
+streamed_to_s (by its log, epoch), received_bytes, expected_bytes, donor_bytes_before and donor_bytes_after.
 """
 
 import math
@@ -22,7 +22,8 @@ def join_metrics(joins: list[dict], together: bool = False) -> dict:
     time until all have joined; the longest of joins at once, otherwise the sum. received_mb: of all
     joiners; most_received_mb and least_received_mb: of one. grown_times: size of the donor's files
     after the last join over that before the first (NaN without data). from_request_s: of a join, from when
-    the node, whose Java has started by then, asks for its place in the ring. ValueError without joins.
+    the node, whose Java has started by then, asks for its place in the ring; moving_from_request_s: of that all but
+    the fixed waits. ValueError without joins.
     """
     if not joins:
         raise ValueError("there are no joins")
@@ -41,6 +42,7 @@ def join_metrics(joins: list[dict], together: bool = False) -> dict:
                 "grown_times": _over(joins[-1]["donor_bytes_after"], joins[0]["donor_bytes_before"])}
     if all(one.get("from_request_s") is not None for one in joins):
         metrics["from_request_s"] = _mean(one["from_request_s"] for one in joins)
+        metrics["moving_from_request_s"] = metrics["from_request_s"] - metrics["fixed_wait_s"]
     for i, values in enumerate(zip(times, moving, received), 1):
         metrics |= dict(zip((f"join_{i}_s", f"moving_{i}_s", f"received_{i}_mb"), values))
     return metrics | {"last_over_first": moving[-1] / moving[0] if len(joins) > 1 else math.nan}
@@ -71,9 +73,9 @@ def join_times(joins: list[dict], started: float) -> dict:
 
 
 def stream_times(joins: list[dict], started: float) -> dict:
-    """The same for the streaming, which is the last part of a join."""
-    return {"join_starts_s": [one["normal_s"] - one["streaming_s"] - started for one in joins],
-            "join_ends_s": [one["normal_s"] - started for one in joins]}
+    """The same for the streaming: the ring shows a join as complete up to two seconds after it."""
+    return {"join_starts_s": [one["streamed_from_s"] - started for one in joins],
+            "join_ends_s": [one["streamed_to_s"] - started for one in joins]}
 
 
 def calls_during(rows, join_starts_s: list[float], join_ends_s: list[float]):
@@ -84,15 +86,16 @@ def calls_during(rows, join_starts_s: list[float], join_ends_s: list[float]):
 
 def call_times(rows, join_starts_s: list[float], join_ends_s: list[float],
                since_s: float = 0.0) -> dict:
-    """Mean times of successful calls: before_ms (began at `since_s` or later and ended before the
-    first join began), during_ms (began while a node joined), after_ms (began after the last join's
-    end), and during_over_before and after_over_before. NaN where there is no such call.
+    """Mean times of successful calls: before_ms (began at `since_s` or later and before the first join
+    began), during_ms (began while a node joined), after_ms (began after the last join's end), and
+    during_over_before and after_over_before. NaN where there is no such call. A call belongs to when it began: to
+    leave out those of before that ended later would leave out the slow ones.
 
     rows: started_s, seconds, ok.
     """
     ok = rows[rows["ok"].astype(bool)]
-    began, over = ok["started_s"], ok["started_s"] + ok["seconds"]
-    times = {"before": ok["seconds"][(began >= since_s) & (over < min(join_starts_s))],
+    began = ok["started_s"]
+    times = {"before": ok["seconds"][(began >= since_s) & (began < min(join_starts_s))],
              "during": calls_during(ok, join_starts_s, join_ends_s)["seconds"],
              "after": ok["seconds"][began >= max(join_ends_s)]}
     metrics = {f"{when}_ms": float(seconds.mean()) * 1000 for when, seconds in times.items()}

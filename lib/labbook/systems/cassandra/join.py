@@ -56,7 +56,8 @@ class Joins:
         """Return when the donor knows all joiners as owners of their ranges, with their data.
 
         One row a joiner: node, token, share, asked_s, normal_s (epoch seconds), join_s,
-        fixed_wait_s, streaming_s, from_request_s, whole_files_sent (SSTables that were received whole),
+        fixed_wait_s, streaming_s, streamed_from_s and streamed_to_s (epoch seconds), from_request_s,
+        whole_files_sent (SSTables that were received whole),
         received_bytes, expected_bytes (a lower bound: nodes that join together receive more than
         they own), donor_bytes_before, donor_bytes_after. The row of a joiner that was killed has
         killed_s too, and None for what it did not reach. SystemFailure when a process ends, a

@@ -12,7 +12,6 @@ WRITE, READ, LIST = "write", "read", "list"
 OK, FAILED, UNKNOWN = "ok", "failed", "unknown"
 ABSENT = None       # the value of a key that nobody has written, or that was removed
 THERE = "there"     # the value of a key that is in a set
-METRICS = (*ANOMALIES, "unknown_calls", "checked_calls", "checked_keys")
 
 
 class Call(NamedTuple):

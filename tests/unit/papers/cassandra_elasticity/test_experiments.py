@@ -24,7 +24,8 @@ def point(**params):
 
 def join(asked_s, join_s, node="node2"):
     return {"node": node, "token": 1, "share": 0.2, "asked_s": asked_s, "normal_s": asked_s + join_s, "join_s": join_s,
-            "fixed_wait_s": 6.0, "streaming_s": 2.0, "received_bytes": 3e6, "expected_bytes": 3e6,
+            "fixed_wait_s": 6.0, "streaming_s": 2.0, "streamed_from_s": asked_s + join_s - 2,
+            "streamed_to_s": asked_s + join_s, "received_bytes": 3e6, "expected_bytes": 3e6,
             "donor_bytes_before": 16e6, "donor_bytes_after": 16e6, "killed_s": None}
 
 
@@ -50,7 +51,8 @@ class Ring:
 
     def leave(self, name, seconds):
         self.calls.append(("leaves", name))
-        return {"leave_s": 10.0, "fixed_wait_s": 6.0, "moved_bytes": 3e6, "streaming_s": 2.0}
+        return {"leave_s": 10.0, "fixed_wait_s": 6.0, "moved_bytes": 3e6, "streaming_s": 2.0,
+                "streamed_from_s": 1004.0, "streamed_to_s": 1006.0}
 
     def join_with_retries(self, shares, seconds, most_tries):
         self.calls.append(("again", shares, seconds, most_tries))
@@ -291,12 +293,14 @@ def test_bytes_that_a_leaving_node_sends_are_unknown_under_writes():
 
 
 def test_a_node_leaves_with_its_files_on_its_disk_and_calls_have_times_before_and_meanwhile(monkeypatch):
-    ring, leaving = Ring(), point(load="read")
-    made, study, experiment = bench(monkeypatch, ring, leaving, point(load="none"))
+    ring, leaving = Ring(), point(load="read", warm_s=0.0, before_s=3.0)
+    made, study, experiment = bench(monkeypatch, ring, leaving, point(load="none", warm_s=0.0))
     monkeypatch.setattr(experiments, "_readable", lambda attempt, ring: {"readable": 1.0})
-    load = calls((1, 0.002, True), (5, 0.006, True), (6, 0.1, False), started=1000.0)
+    load = calls((0.5, 0.9, True), (1, 0.002, True), (5, 0.006, True), (5.5, 0.1, False), (7, 0.9, True),
+                 started=1000.0)        # the first of a cold server, the last after the stream
     monkeypatch.setattr(experiments, "_begin_load", lambda attempt, ring: SimpleNamespace(end=lambda: load))
     monkeypatch.setattr(experiments.time, "time", iter([1004.0, 1014.0]).__next__)
+    monkeypatch.setattr(experiments.time, "sleep", lambda seconds: None)
     monkeypatch.setattr(made, "_limited", lambda point, op, calls, changes: 0.0)
     made.departures(experiment)
     assert ring.calls[:3] == [("in turn", [0.2]), ("cold", "node2"), ("leaves", "node2")]

@@ -20,6 +20,7 @@ from labbook.papers.cassandra_elasticity.joins import (
 def join(asked_s, join_s, waits=10.0, received=100, before=1000, after=1000):
     return {"node": "node2", "token": 1, "share": 0.2, "asked_s": asked_s, "normal_s": asked_s + join_s,
             "join_s": join_s, "fixed_wait_s": waits, "streaming_s": join_s - waits - 1,
+            "streamed_from_s": asked_s + waits, "streamed_to_s": asked_s + join_s - 1,
             "received_bytes": received * 1e6, "expected_bytes": 100e6,
             "donor_bytes_before": before * 1e6, "donor_bytes_after": after * 1e6}
 
@@ -43,6 +44,7 @@ def test_a_join_without_data_has_no_rate_and_its_time_since_its_request_is_apart
     found = join_metrics([nothing])
     assert math.isnan(found["stream_mb_per_s"]) and math.isnan(found["grown_times"])
     assert found["from_request_s"] == 10.2 and "from_request_s" not in join_metrics(TWO)
+    assert found["moving_from_request_s"] == pytest.approx(0.2), "without the waits, and without the start of Java"
 
 
 def test_joins_at_once_take_as_long_as_the_longest():
@@ -61,9 +63,9 @@ def test_when_joins_began_and_ended_by_the_calls_clock():
                                                           "join_ends_s": [20, 45]}
 
 
-def test_streams_end_as_their_joins_do():
-    assert stream_times([join(105, 15), join(125, 20)], 100) == {"join_starts_s": [16, 36],
-                                                            "join_ends_s": [20, 45]}
+def test_streams_are_when_the_logs_say_and_not_when_the_ring_showed_the_join():
+    assert stream_times([join(105, 15), join(125, 20)], 100) == {"join_starts_s": [15, 35],
+                                                            "join_ends_s": [19, 44]}
 
 
 def calls(*rows):
@@ -76,7 +78,7 @@ def test_calls_that_began_meanwhile():
 
 
 def test_calls_are_before_during_or_after_the_joins():
-    rows = calls((0, 1, True), (4.5, 1, True),      # the second is under way when a node joins
+    rows = calls((0, 0.5, True), (4.5, 1.5, True),  # the second is under way when a node joins
                  (6, 3, True), (7, 5, True), (8, 90, False), (22, 9, True), (50, 0.5, True))
     found = call_times(rows, [5, 25], [20, 45])
     assert (found["before_ms"], found["during_ms"], found["after_ms"]) == (1000, 4000, 500)
@@ -125,6 +127,6 @@ def test_streams_are_compared_with_the_wait_just_before_them():
     each = [join(10, 10, waits=6), join(30, 10, waits=6)]       # streams of 3 s
     assert streaming_over_before(rows, each, 0, since_s=5) < 0.75
     assert streaming_over_waiting(rows, each, 0, wait_s=2) == pytest.approx(0.5 ** (2.5 / 20), rel=0.02)
-    slow = calls(*((float(t), 0.3 if 17 <= t < 20 or 37 <= t < 40 else 0.1, True) for t in range(60)))
+    slow = calls(*((float(t), 0.3 if 16 <= t < 19 or 36 <= t < 39 else 0.1, True) for t in range(60)))
     assert streaming_over_waiting(slow, each, 0, wait_s=2) == pytest.approx(3)
     assert math.isnan(streaming_over_waiting(rows, [], 0, wait_s=2))

@@ -1,6 +1,7 @@
 """Parsing what Cassandra writes and prints: logs, names of files, output of nodetool."""
 
 import re
+from datetime import datetime
 import shutil
 import subprocess
 from pathlib import PurePosixPath
@@ -64,20 +65,29 @@ def test_an_unfinished_phase_has_no_seconds():
 
 def joiner(log):
     def run(*words, check=True):
+        if words[0] == "date":
+            return SimpleNamespace(stdout="+0900\n")
         lines = [line for line in log.splitlines() if re.search(words[2], line)]
         output = str(len(lines)) if "c" in words[1] else "\n".join(lines)
         return SimpleNamespace(stdout=output, exit_code=0)
 
     process = SimpleNamespace(log="a.log", log_tail=lambda: "its end")
-    return SimpleNamespace(run=run, process=process, host=SimpleNamespace(name="node2"))
+    return SimpleNamespace(run=run, process=process, host=SimpleNamespace(name="node2", is_remote=False))
 
 
 def test_a_phase_that_the_log_lacks_is_a_failure():
-    assert logs.phases(joiner(NEW_JOIN), logs.JOINING) == {
+    found = logs.phases(joiner(NEW_JOIN), logs.JOINING)
+    began, ended = found.pop("streamed_from_s"), found.pop("streamed_to_s")
+    assert found == {
         "fixed_wait_s": pytest.approx(44.036), "streaming_s": 4.928, "from_request_s": pytest.approx(49.08)}
+    assert ended - began == pytest.approx(4.928)
+    first = next(line for line in NEW_JOIN.splitlines() if "Starting to bootstrap" in line)
+    at = re.search(r"(\S+) (\d\d:\d\d:\d\d),(\d+)", first)
+    assert began == pytest.approx(datetime.fromisoformat(f"{at[1]}T{at[2]}.{at[3]}+09:00").timestamp()), "its own zone"
     early = "\n".join(OLD_JOIN.splitlines()[:5])
     assert logs.phases(joiner(early), logs.JOINING, partly=True) == {
-        "fixed_wait_s": None, "streaming_s": None, "from_request_s": None}
+        "fixed_wait_s": None, "streaming_s": None, "from_request_s": None, "streamed_from_s": None,
+        "streamed_to_s": None}
     with pytest.raises(SystemFailure, match="node2: its log a.log has no lines for fixed_wait_s from 'JOINING: "
                                             "sleeping' to 'JOINING: Starting.*' and streaming_s from ") as e:
         logs.phases(joiner(early), logs.JOINING)
