@@ -164,7 +164,7 @@ class Disk:
         """Requests that a modelled disk has served: a DataFrame, see served.frame for its columns.
 
         `after`: without the first so many, such as `served_so_far()["served"]` before a measurement. The
-        log keeps the last half million; a line says how many it lacks.
+        log keeps the last 131072 (8 MB); a line says how many it lacks.
         """
         state = self.served_so_far()
         requests = served.frame(self._log(), state["offset_s"], after)

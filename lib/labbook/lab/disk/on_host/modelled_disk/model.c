@@ -54,7 +54,7 @@
 
 enum { FOLDER = FUSE_ROOT_ID, FILE_INODE = 2, LARGEST = 1 << 20, AT_ONCE = 128, MOST_CHANNELS = 64 };
 #define NAME "disk"
-#define LOG_ENTRIES (1u << 19)
+#define LOG_ENTRIES (1u << 17)
 #define LATE_NS 1000000     /* a reply this much after the model's time is counted as late */
 #define FOR_EVER 1e6        /* seconds that the kernel may keep names and attributes */
 
