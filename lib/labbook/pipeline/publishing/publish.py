@@ -65,7 +65,8 @@ def carry_over(study: str, why: str, machines=(), without=()) -> list:
     change = {"on": datetime.now(UTC).isoformat(timespec="milliseconds"), "why": why}
     changes = {machine: [*published.changes(study, machine), change] for machine in machines or sets}
     files = [file for machine in changes for file in keeping.make_stale(
-        study, machine, [name for name in without if name in published.described(study, machine)])]
+        study, machine, [name for name, about in published.described(study, machine).items()
+                         if name in without and about["points"]])]
     return files + [published.stamp(of, machine, each) for machine, each in changes.items()] + judge(study)
 
 
