@@ -77,7 +77,7 @@ class Pool:
         self._engines, self._home, self._environment_of, self._say = engines, home, environment_of, say
         self._patience_s, self._studies, self._clock = patience_s, list(studies), clock
         self._restricted = restricted or {}
-        self.measured = {}      # study -> keys of the points of which a record has come
+        self.measured = {}      # study -> {key of a point of which a record has come: its experiment}
         self._coming, self._refused, self._stopping = deque(), {}, False
 
     def submit(self, batch: Batch) -> Batch:
@@ -275,7 +275,7 @@ class Pool:
             if why := self._home.take(job.study, one["experiment"], one["key"], one["files"]):
                 self._say(f"{name}: {why}")
                 return False
-            self.measured.setdefault(job.study, set()).add(one["key"])
+            self.measured.setdefault(job.study, {})[one["key"]] = one["experiment"]
         self.scheduler.came(name, job.study, one["experiment"], one["key"], self._clock())
         return True
 

@@ -6,18 +6,20 @@ the records are home, and has the notebook executed again, which finds all of th
 
 import contextlib
 import io
+import json
 import os
 import sys
 import threading
 import time
 from dataclasses import replace
 
+from labbook.atomic_files import write_whole
 from labbook.errors import InputError, LabbookError, LabError
 from labbook.lab.local.cores import SHARE
 from labbook.paths import LOCAL
 from labbook.pipeline.executing import pages
 from labbook.pipeline.executing.driver import CLEAN_UP_SECONDS, Driver, Interrupts, Outcome, look
-from labbook.pipeline.executing.progress import Bar
+from labbook.pipeline.executing.progress import Bar, beside
 from labbook.pipeline.fleet import plans, shown
 from labbook.pipeline.fleet.file import LOST_AFTER_S, Fleet
 from labbook.pipeline.fleet.fitness import Fitness
@@ -192,7 +194,7 @@ class _Run:
         if outcome.state != pages.PAUSED:
             totals.check_input(outcome)
             return outcome, story, story.points(), None, {}
-        came = self.measure(study, chosen, given, story, options.until)
+        came = self.measure(study, chosen, given, story, options.until, partial)
         if interrupts.count or self._broken:
             points = story.points()
             return (Outcome(pages.INTERRUPTED), story, points | {"done": points["done"] + came, "measured": came},
@@ -206,9 +208,10 @@ class _Run:
         with EXECUTIONS:
             return look(study, chosen, partial, given, interrupts)
 
-    def measure(self, study, chosen, given, story, until) -> int:
-        """Have what a plan has left measured, and wait for it; the number of records that came."""
-        before = len(self._pool.measured.get(study, ()))
+    def measure(self, study, chosen, given, story, until, partial) -> int:
+        """Have what a plan has left measured, and wait for it; the number of points of which a record came. Meanwhile
+        the progress file of the study says how far it is, for `labbook status` and for after a kill."""
+        before, began = len(self._pool.measured.get(study, ())), time.time()
         jobs, own = plans.of_profile(study, story, self._options.profile, chosen)
         points = plans.needed(jobs)
         if jobs and not self._broken:
@@ -216,8 +219,12 @@ class _Run:
             needs = Needs(chosen, _for_machines(given),
                           lambda name, about: self._fitness.why_not(name, study, about), until)
             batch = self._pool.submit(Batch(study, jobs, own, needs))
-            while not batch.done.wait(STEP_S) and not self._broken:
-                pass
+            try:
+                while not batch.done.wait(STEP_S) and not self._broken:
+                    _note_progress(beside(partial), began, self._options.profile, story,
+                                   list(self._pool.measured.get(study, {}).values())[before:])
+            finally:
+                beside(partial).unlink(missing_ok=True)
             for job, why in batch.failed:
                 self._display.say(f"{job.name} was not measured: {in_a_line(why)}")
             self._failed.setdefault(study, []).extend(batch.failed)
@@ -249,6 +256,16 @@ class _Run:
         return max(sum(1 / len(studies) for studies in allowed if study in studies), 1.0)
 
 
+def _note_progress(file, began: float, profile: str, story, came: list[str]) -> None:
+    """Write the progress file of a study that a fleet measures; came: the experiment of each record since the plan."""
+    events = [{"event": "begin", "at_s": began, "profile": profile, "board": story.board}]
+    events += [{"event": "plan", "experiment": name, "done": one["done"] + came.count(name), "total": one["total"]}
+               for name, one in story.experiments.items()]
+    text = "".join(f"{json.dumps(event)}\n" for event in events).encode()
+    if not file.exists() or file.read_bytes() != text:
+        write_whole(file, lambda out: out.write(text))
+
+
 class _Asking(asking.Asking):
     """The rounds of a study whose repeats a fleet measures."""
 
@@ -274,7 +291,7 @@ class _Asking(asking.Asking):
             given = {**self._variables, **asking.variables(self.asks, repeats, claims)}
             outcome, story = self._of._plan(self.study, self._chosen, self._partial, given, interrupts)
             if outcome.state == pages.PAUSED:
-                came = self._of.measure(self.study, self._chosen, given, story, self._stop)
+                came = self._of.measure(self.study, self._chosen, given, story, self._stop, self._partial)
                 self._measured += came
         with EXECUTIONS:
             outcome, story = super()._execute(interrupts, repeats, claims, page, **more)

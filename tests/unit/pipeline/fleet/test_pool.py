@@ -113,7 +113,7 @@ def test_a_point_that_a_machine_measures_again_comes_home_again(records):
     run.on()
     assert len(list((run.home.records("s", "e").folder / "superseded").iterdir())) == 1
     assert run.pool.scheduler.machines["a"].done == 3 and not run.batch.failed
-    assert run.pool.measured == {"s": {key(1, number) for number in range(3)}}, "each point counts once"
+    assert run.pool.measured == {"s": {key(1, number): "e" for number in range(3)}}, "each point counts once"
 
 
 def test_a_point_that_fails_on_all_machines_is_told_with_its_reason(records):

@@ -7,9 +7,10 @@ import pytest
 from labbook.pipeline.executing import pages
 from labbook.pipeline.executing.driver import Outcome
 from labbook.pipeline.fleet import plan
-from labbook.pipeline.fleet.run import _Run
+from labbook.pipeline.executing.progress import beside
+from labbook.pipeline.fleet.run import _note_progress, _Run
 from labbook.pipeline.fleet.scheduler import Job, Machine, Point
-from labbook.pipeline.running import asking
+from labbook.pipeline.running import asking, status
 from labbook.pipeline.running.run import Options
 
 
@@ -31,7 +32,7 @@ def test_points_of_which_nothing_is_known_take_as_long_as_in_the_dry_run(book, l
 
     run = _Run({}, Options(profile="full"), None, "rack")
     run._pool = SimpleNamespace(measured={}, submit=submit)
-    assert run.measure("wan", {}, {}, story, None) == 0
+    assert run.measure("wan", {}, {}, story, None, book.root / ".wan.partial.ipynb") == 0
     (batch,), (planned, _) = submitted, plan.unmeasured("wan", story, "full", {})
     assert batch.jobs == planned and batch.jobs[0].points[0].point_s == point_s
 
@@ -42,7 +43,7 @@ def test_points_of_which_nothing_is_known_take_as_long_as_in_the_dry_run(book, l
 def test_a_study_has_failed_where_a_job_did_of_which_a_point_is_missing(came, state, ends):
     """Once the time was up it had ended as done: the driver tries no point itself, and so saw no failure."""
     run = _Run({}, Options(profile="full"), None, "rack")
-    run._pool = SimpleNamespace(measured={"wan": set(came)})
+    run._pool = SimpleNamespace(measured={"wan": dict.fromkeys(came, "e")})
     run._failed = {"wan": [(Job("wan", "e", 2, (Point("k", "u", 0.0, 1.0),)), "1 point failed\nit said no")]}
     outcome = run._with_failures("wan", Outcome(state))
     assert outcome.state == ends
@@ -57,6 +58,20 @@ def test_a_study_that_another_run_measures_fails_alone(book, capsys):
         run._study("wan", {}, SimpleNamespace(count=0))
     assert run._states == {"wan": pages.FAILED} and run._broken is None
     assert "wan: not started: wan is being run by another labbook" in capsys.readouterr().err
+
+
+def test_what_machines_measure_is_seen_by_status_and_noted_after_a_kill(book):
+    """There was no progress file meanwhile: a run of hours looked as if it had just begun, and a kill left no trace."""
+    book.study("wan", "1")
+    story = SimpleNamespace(board={}, experiments={"e": {"done": 1, "total": 4}, "f": {"done": 0, "total": 2}})
+    with pages.only_me("wan") as partial:
+        _note_progress(beside(partial), 100.0, "full", story, ["e", "f", "e"])
+        row, = status.rows()
+        assert (row["state"], row["profile"], row["points"]["done"], row["points"]["total"]) == ("running", "full", 4, 6)
+    with pages.only_me("wan"):
+        pass        # the next run notes what a killed one left
+    row, = status.rows()
+    assert (row["state"], row["points"]["done"]) == (pages.KILLED, 4)
 
 
 @pytest.fixture
