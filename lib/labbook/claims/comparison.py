@@ -62,7 +62,7 @@ class Comparison:
         if not self._is_usable():
             if self._share_no_repeat():
                 raise NotRun("the arms were measured in no repeat together")
-            if self.limited:
+            if self.limited and set.intersection(*map(set, self.arms)):     # in each arm something has a value
                 raise NotTestable(LIMITED)
             recorded = any(str(metric) in row for row in rows)
             raise (NotTestable if self.without and recorded else NotRun)(

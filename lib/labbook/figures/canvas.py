@@ -62,8 +62,8 @@ def theme():
 def styles(values) -> dict:
     """value -> (colour, marker); equal sets of values have equal styles in every figure of a page."""
     ordered = sorted(set(values), key=str)
-    return {value: (PALETTE[i % len(PALETTE)], MARKERS[i % len(MARKERS)])
-            for i, value in enumerate(ordered)}
+    return {value: (PALETTE[i % len(PALETTE)], MARKERS[(i + i // len(PALETTE)) % len(MARKERS)])
+            for i, value in enumerate(ordered)}     # after each round of colours with other markers
 
 
 @dataclass(frozen=True)

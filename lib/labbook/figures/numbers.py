@@ -103,8 +103,7 @@ def _values(summary, metric, where) -> dict:
     chosen = of(summary, **where)
     if not len(chosen) or client_limited(chosen, metric).any():
         return {}
-    found = chosen.dropna(subset=[metric])
-    return dict(zip(found["repeat"], found[metric]))
+    return chosen.dropna(subset=[metric]).groupby("repeat")[metric].mean().to_dict()
 
 
 def _why_none(summary, metric, *settings) -> str:
@@ -138,5 +137,6 @@ def _made(summary, where) -> int:
 def _words(found: Interval, unit: str, run: str, repeats: int) -> str:
     head = f"{number(found.value, unit)} {unit}".rstrip()
     ends = "" if found.n == 1 else f"{number(found.low, unit)} to {number(found.high, unit)}"
-    notes = ", ".join(filter(None, (ends, of_those_made(found.n, repeats), run)))
+    spread = " ".join(filter(None, (ends, of_those_made(found.n, repeats, found.level))))
+    notes = ", ".join(filter(None, (spread, run)))
     return f"{head} ({notes})" if notes else head

@@ -112,10 +112,12 @@ def _ok(rows) -> np.ndarray:
 
 def _sum(rows, columns):
     """The edges of the intervals and the sum of columns in each, of columns given by name or by how the names of
-    interfaces' columns begin."""
+    interfaces' columns begin; NaN in intervals in which none has a value, nothing where none ever has."""
     named = [name for name in rows for one in columns
              if name == one or one.endswith("_") and name.startswith(one) and not name.endswith(CONTROL)]
-    found = rows[named].dropna(how="all").sum(axis=1) if named else pd.Series(dtype=float)
+    found = rows[named].sum(axis=1, min_count=1) if named else pd.Series(dtype=float)
+    if found.isna().all():
+        found = found.iloc[:0]
     return _edges(rows.loc[found.index]), found.to_numpy(dtype=float)
 
 
@@ -138,10 +140,10 @@ def _lines(title, unit, lines, styles, limits):
     for name, (edges, values) in lines.items():
         colour, dash = styles[name]
         axes.stairs(values, edges, baseline=None, color=colour, linestyle=dash, linewidth=1.4)
-    axes.set_ylim(0, 1.08 * max(values.max() for _, values in lines.values()) or 1)
+    axes.set_ylim(0, 1.08 * max(np.nanmax(values) for _, values in lines.values()) or 1)
     head(figure, title,
          [Line2D([], [], color=styles[name][0], linestyle=styles[name][1], label=name) for name in lines])
-    summary = "; ".join(f"{name} at most {values.max():.3g}" for name, (_, values) in lines.items())
+    summary = "; ".join(f"{name} at most {np.nanmax(values):.3g}" for name, (_, values) in lines.items())
     return panel(figure, f"{title}, {unit}, over time: {summary}.")
 
 
@@ -192,7 +194,7 @@ def _cells(name, rows) -> tuple[str, ...]:
 
     def total(columns):
         edges, values = _sum(rows, columns)
-        return f"{(values * np.diff(edges)).sum() / 1e6:.1f}" if len(values) else ""
+        return f"{np.nansum(values * np.diff(edges)) / 1e6:.1f}" if len(values) else ""
 
     cpu = _mean(rows, "cpu_cores") if "cpu_cores" in rows and rows.cpu_cores.notna().any() else 0
     return (name, cell("cpu_cores", "{:.3f}", lambda one: _mean(rows, one)),

@@ -8,23 +8,30 @@ from inspect import signature
 import numpy as np
 import pandas as pd
 
-from labbook.claims.statistics import median_interval
+from labbook.claims.statistics import LEVEL, median_interval
 
 
 def over_repeats(summary: pd.DataFrame, by: list[str], metric: str) -> pd.DataFrame:
     """A row for each setting in `by`: n (repeats that have the metric), median, low, high, level (of the interval),
-    limited.
+    limited, most_points (of a repeat: 1, unless other parameters differ).
 
-    `limited` is True where at least one repeat was limited by its clients. Repeats of several machines are not
-    pooled: those of the first count.
+    `limited` is True where at least one repeat was limited by its clients. A repeat is one number: the mean of its
+    points, where parameters that are not in `by` differ. Repeats of several machines are not pooled: those of the
+    first count.
     """
     rows, marked = [], summary.assign(limited=client_limited(summary, metric))
     for setting, group in marked.dropna(subset=[metric]).groupby(by, sort=True):
         group = of_one_machine(group)
-        found = median_interval(group[metric])
+        values = _of_repeats(group, metric)
+        found = median_interval(values)
         rows.append((*setting, found.n, found.value, found.low, found.high, found.level,
-                     bool(group["limited"].any())))
-    return pd.DataFrame(rows, columns=[*by, "n", "median", "low", "high", "level", "limited"])
+                     bool(group["limited"].any()), math.ceil(len(group) / len(values))))
+    return pd.DataFrame(rows, columns=[*by, "n", "median", "low", "high", "level", "limited", "most_points"])
+
+
+def _of_repeats(points: pd.DataFrame, metric: str) -> pd.Series:
+    """A number for each repeat."""
+    return points.groupby("repeat")[metric].mean() if "repeat" in points else points[metric]
 
 
 def made(summary: pd.DataFrame, by: list[str]) -> dict[tuple, int]:
@@ -46,9 +53,12 @@ def of_one_machine(summary: pd.DataFrame, *settings: dict) -> pd.DataFrame:
     return summary.iloc[:0]
 
 
-def of_those_made(n: int, repeats: int | None) -> str:
-    """What is said of a number from fewer repeats than were made; "" of one from all."""
-    return f"in {n} of {repeats} repeats" if repeats and n < repeats else ""
+def of_those_made(n: int, repeats: int | None, level: float = LEVEL) -> str:
+    """What is said of a number from fewer repeats than were made, or of whose interval the level is lower than that of
+    verdicts; "" of others."""
+    if repeats and n < repeats:
+        return f"in {n} of {repeats} repeats"
+    return f"in {n} repeats" if 1 < n and level < LEVEL else ""
 
 
 def of(summary: pd.DataFrame, **chosen) -> pd.DataFrame:
@@ -71,8 +81,9 @@ def band_words(spread: pd.DataFrame) -> str:
     if most == 1:
         return "one repeat, so no spread is shown"
     repeats = f"{least}" if least == most else f"{least} to {most}"
+    several = "; a repeat is the mean of its points" * (int(spread["most_points"].max()) > 1)
     level = spread["level"][spread["n"] > 1].min()
-    return f"line: median of {repeats} repeats; band: interval of the median at a level of {math.floor(100 * level)} %"
+    return f"line: median of {repeats} repeats; band: interval of the median at a level of {math.floor(100 * level)} %{several}"
 
 
 def with_metric(summary: pd.DataFrame, metric: str) -> pd.DataFrame:

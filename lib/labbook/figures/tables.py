@@ -246,8 +246,8 @@ def median_table(summary: pd.DataFrame, *, by: dict[str, str], metrics: dict[str
 def _median_cell(point, repeats: int | None = None) -> str:
     """repeats: how many were made, of which some may lack the metric."""
     ends = between(point.low, point.high) if point.n > 1 else ""
-    notes = ", ".join(filter(None, (
-        ends, of_those_made(point.n, repeats), "limited by the clients" * bool(point.limited))))
+    spread = " ".join(filter(None, (ends, of_those_made(point.n, repeats, point.level))))
+    notes = ", ".join(filter(None, (spread, "limited by the clients" * bool(point.limited))))
     return number(point.median) + (f" ({notes})" if notes else "")
 
 

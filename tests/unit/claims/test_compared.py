@@ -44,6 +44,7 @@ def test_a_value_alone_and_no_number_at_all():
 
 @pytest.mark.parametrize("name, text", [
     ("mean_ms", "mean time (ms)"), ("stream_mb_per_s", "stream (MB a second)"),
-    ("random_delete_per_s", "random delete a second"), ("kept", "kept"), ("moving_s", "moving (s)"), ("s", "s"), ("", "")])
+    ("random_delete_per_s", "random delete a second"), ("kept", "kept"), ("server_cpu_us_per_call", "server CPU (µs a call)"),
+    ("put_c_kib_per_cpu", "put c (KB a percent of CPU)"), ("moving_s", "moving (s)"), ("s", "s"), ("", "")])
 def test_names_of_metrics_are_written_with_their_units(name, text):
     assert compared.plain(name) == text

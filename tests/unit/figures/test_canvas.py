@@ -96,3 +96,8 @@ def test_colours_stay_with_their_value_and_the_callers_settings_come_back():
     before = matplotlib.rcParams["font.size"], matplotlib.rcParams["font.family"]
     figures.time_over_clients(store_summary(CURVE))
     assert (matplotlib.rcParams["font.size"], matplotlib.rcParams["font.family"]) == before
+
+
+def test_more_values_than_colours_differ_by_their_markers():
+    """The eighth had the colour and the marker of the first."""
+    assert len(set(canvas.styles(range(40)).values())) == 40

@@ -18,9 +18,9 @@ def test_numbers_have_three_figures(value, text):
 def test_numbers_for_prose_have_their_interval_and_leave_limited_points_out():
     frame = store_summary(limited={("mysql", 10)})
     at = dict(op="read", clients=1)
-    assert figures.measured(frame, "mean_ms", "ms", store="mysql", **at) == "2.00 ms (1.00 to 4.00)"
+    assert figures.measured(frame, "mean_ms", "ms", store="mysql", **at) == "2.00 ms (1.00 to 4.00 in 3 repeats)"
     assert figures.times(frame, "mean_ms", {"store": "cassandra"}, {"store": "mysql"}, **at) == (
-        "2.00 times (2.00 to 2.00)")
+        "2.00 times (2.00 to 2.00 in 3 repeats)")
     assert figures.measured(frame, "mean_ms", "ms", store="mysql", op="read", clients=10) == (
         "not known (the clients were the limit in some repeats)")
     assert figures.times(frame, "mean_ms", {"store": "cassandra"}, {"store": "mysql"}, op="read", clients=10) == (
@@ -33,7 +33,7 @@ def test_numbers_for_prose_have_their_interval_and_leave_limited_points_out():
 def test_a_number_of_a_metric_with_a_mark_of_its_own_goes_by_that():
     frame = store_summary(limited={("mysql", 10)})
     frame = frame.assign(mean_ms_limited=(frame["store"] == "cassandra").astype(float))
-    assert figures.measured(frame, "mean_ms", "ms", store="mysql", op="read", clients=10) == "20.0 ms (10.0 to 40.0)"
+    assert figures.measured(frame, "mean_ms", "ms", store="mysql", op="read", clients=10) == "20.0 ms (10.0 to 40.0 in 3 repeats)"
     assert figures.measured(frame, "mean_ms", "ms", store="cassandra", op="read", clients=1) == (
         "not known (the clients were the limit in some repeats)")
 
@@ -53,7 +53,7 @@ def test_numbers_of_two_machines_are_neither_pooled_nor_paired():
     ratio_of = {"store": "cassandra"}, {"store": "mysql"}
     for frame, said in ((both, "2.00"), (both[::-1], "2,000")):
         assert figures.measured(frame, "mean_ms", "ms", store="mysql", **at).startswith(f"{said} ms")
-        assert figures.times(frame, "mean_ms", *ratio_of, **at) == "2.00 times (2.00 to 2.00)"
+        assert figures.times(frame, "mean_ms", *ratio_of, **at) == "2.00 times (2.00 to 2.00 in 3 repeats)"
     # one machine has the one store, and the other the other
     apart = both[(both["store"] == "mysql") == (both["machine"] == "one")]
     assert figures.times(apart, "mean_ms", *ratio_of, **at) == "not measured"

@@ -98,7 +98,7 @@ def test_equal_ratios_of_x_may_take_equal_steps():
 def test_what_is_saved_is_reported_in_prose():
     text = figures.percent_saved(summary(), "mean_ms", {"segments": 1}, {"segments": 2},
                                  scenario="list", rtt_ms=500)
-    assert text == "5.00 % (5.00 to 5.00)"
+    assert text == "5.00 % (5.00 to 5.00 in 3 repeats)"
     assert figures.percent_saved(summary(), "mean_ms", {"segments": 1}, {"segments": 3}) == (
         "not measured")
 

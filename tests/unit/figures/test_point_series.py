@@ -43,6 +43,14 @@ def test_the_table_has_means_and_totals():
     assert [row[0] for row in table.rows] == ["h1", "h2", "(machine)"]
 
 
+def test_what_is_not_known_for_a_while_adds_nothing():
+    """The next second was stretched over the gap."""
+    rows = hosts(["h1"])
+    rows.loc[rows.at_s.isin([1002.0, 1003.0]), "written_bytes_per_s"] = float("nan")
+    table = point_view(META, rows, ROWS).table
+    assert dict(zip(table.columns, table.rows[0]))["Written MB"] == "2.0"
+
+
 def test_more_hosts_than_colours_and_one_interval_are_drawn():
     names = [f"h{i}" for i in range(20)]
     series = hosts(names)

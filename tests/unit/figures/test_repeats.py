@@ -68,4 +68,15 @@ def test_a_caption_names_the_machines_and_a_median_is_of_one():
 def test_rows_of_this_run_beside_published_ones_are_of_a_machine_too():
     points = pd.concat([store_summary().assign(store="own"), store_summary().assign(machine="other")])
     assert set(repeats.over_repeats(points, ["store"], "mean_ms")["store"]) == {"cassandra", "mysql", "own"}
-    assert figures.measured(points, "mean_ms", "ms", store="own", op="read", clients=1) == "2.00 ms (1.00 to 4.00)"
+    assert figures.measured(points, "mean_ms", "ms", store="own", op="read", clients=1) == "3.00 ms (1.50 to 6.00 in 3 repeats)"
+
+
+def test_a_repeat_is_one_number_also_of_several_points():
+    """Points of several settings had counted as repeats: 6 of 3, at a level of 95 %."""
+    points = pd.DataFrame([{"store": "a", "op": op, "repeat": repeat, "ms": factor * repeat}
+                           for op, factor in (("read", 1.0), ("write", 3.0)) for repeat in (1, 2, 3)])
+    found = repeats.over_repeats(points, ["store"], "ms").iloc[0]
+    assert (found["n"], found["median"], found["low"], found["high"], found["most_points"]) == (3, 4.0, 2.0, 6.0, 2)
+    assert repeats.band_words(repeats.over_repeats(points, ["store"], "ms")).endswith("a repeat is the mean of its points")
+    each = repeats.over_repeats(points, ["store", "op"], "ms")
+    assert set(each["most_points"]) == {1} and "mean" not in repeats.band_words(each)

@@ -47,8 +47,8 @@ def test_metrics_of_each_setting_stand_in_a_table():
     table = figures.median_table(frame, by={"load": "Load", "version": "Of"}, label="joins",
                             metrics={"join_s": "A join, s", "grown": "Grown"})
     assert table.columns == ("Load", "Of", "A join, s", "Grown")
-    assert table.rows == (("reads", "old", "20.0 (10.0 to 30.0)", "2.00 (2.00 to 2.00)"),
-                          ("none", "old", "20.0 (10.0 to 30.0)", "–"))
+    assert table.rows == (("reads", "old", "20.0 (10.0 to 30.0 in 3 repeats)", "2.00 (2.00 to 2.00 in 3 repeats)"),
+                          ("none", "old", "20.0 (10.0 to 30.0 in 3 repeats)", "–"))
     for empty in (frame.iloc[:0], pd.DataFrame()):
         table = figures.median_table(empty, by={"load": "Load"}, metrics={"join_s": "s"}, label="joins")
         assert table.rows == (("Not measured in this profile.", "–"),)

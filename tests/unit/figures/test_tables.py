@@ -33,8 +33,8 @@ def measured(*sizes):
 def test_printed_and_measured_stand_in_one_row_and_missing_cells_as_the_paper_marks_them():
     table = figures.paper_vs_measured(PRINTED, measured(0.5, 2), **BY)
     assert table.columns == ("Size, GB", "old, paper, s", "old, here, s", "new, paper, s", "new, here, s")
-    assert table.rows == (("0.5", "", "1.00 (0.500 to 1.50)", "", "1.00 (0.500 to 1.50)"),
-                          ("2", "106", "4.00 (2.00 to 6.00)", "131", "4.00 (2.00 to 6.00)"),
+    assert table.rows == (("0.5", "", "1.00 (0.500 to 1.50 in 3 repeats)", "", "1.00 (0.500 to 1.50 in 3 repeats)"),
+                          ("2", "106", "4.00 (2.00 to 6.00 in 3 repeats)", "131", "4.00 (2.00 to 6.00 in 3 repeats)"),
                           ("20", "*", "", "2,160", ""))
 
 
@@ -65,7 +65,7 @@ def test_ratios_are_paired_by_repeat_and_leave_out_what_the_clients_limited():
     table = figures.ratios(store_summary(limited={("mysql", 10)}), "mean_ms", [
         ("stores", {"store": "cassandra"}, {"store": "mysql"}, {"op": "read", "clients": count})
         for count in (1, 10)])
-    assert table.rows == (("stores", "2.00 times (2.00 to 2.00)"),
+    assert table.rows == (("stores", "2.00 times (2.00 to 2.00 in 3 repeats)"),
                           ("stores", "not known (the clients were the limit in some repeats)"))
 
 

@@ -5,6 +5,7 @@ import contextlib
 import functools
 import io
 import json
+import shlex
 from pathlib import Path
 
 from labbook import paths
@@ -116,7 +117,8 @@ def command(study: str, note: dict) -> str:
         command_line.append(f"--until-decided --claims {which}")
     for name, value in beyond.items():
         text = value if isinstance(value, str) else json.dumps(value)
-        command_line.append(f"--environment {text}" if name == "environment" else f"-p {name} '{text}'")
+        command_line.append(f"--environment {shlex.quote(text)}" if name == "environment"
+                            else f"-p {name} {shlex.quote(text)}")
     return " ".join(command_line)
 
 

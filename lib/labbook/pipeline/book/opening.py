@@ -44,10 +44,10 @@ def _meta(study, rows) -> str:
 
 
 def about(study: str) -> dict:
-    """paper.yml; empty without that file. Texts are escaped."""
+    """What paper.yml says; empty without that file. Texts are escaped."""
     file = paths.papers(study) / "paper.yml"
     found = paper_file.load(file) if file.is_file() else {}
-    return {key: escape(value) if isinstance(value, str) else value for key, value in found.items()}
+    return {key: escape(value) if isinstance(value, str) else value for key, value in found.items() if value is not None}
 
 
 def chosen(rows) -> list[dict]:

@@ -8,6 +8,7 @@ import re
 
 from labbook import paths
 from labbook.claims import claims
+from labbook.claims.selection import matches
 from labbook.pipeline.book.downloads import remembered
 from labbook.pipeline.executing import pages
 
@@ -56,8 +57,7 @@ def _fits(meta, wanted: dict) -> bool:
 
     known = values_of([meta])
     return NAME in meta.get("series", {}) and all(
-        any(one in known[name] for one in (value if isinstance(value, list) else [value]))
-        for name, value in wanted.items() if name in known)
+        any(matches(one, want) for one in known[name]) for name, want in wanted.items() if name in known)
 
 
 def _made(study, note) -> dict[str, bytes]:

@@ -184,7 +184,8 @@ def table(columns, rows, label: str) -> str:
     """Rows of text as HTML; the first cell of each is its heading. label: for those who do not see it."""
     head = "".join(f'<th scope="col">{html.escape(column)}</th>' for column in columns)
     body = "".join(f'<tr><th scope="row">{html.escape(str(first))}</th>'
-                   + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in rest) + "</tr>"
+                   + "".join(f'<td data-label="{html.escape(column, quote=True)}">{html.escape(str(cell))}</td>'
+                             for column, cell in zip(columns[1:], rest)) + "</tr>"
                    for first, *rest in rows)
     return (f'<div class="labbook-scroll" role="region" tabindex="0" aria-label="{html.escape(label, quote=True)}">'
             f'<table class="labbook-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>')

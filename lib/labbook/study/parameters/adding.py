@@ -13,7 +13,7 @@ import shlex
 from labbook import paths
 from labbook.checks import load_yaml
 from labbook.claims.looks import LOOKS
-from labbook.claims.selection import matches, wanted_arms
+from labbook.claims.selection import has, matches, wanted_arms
 from labbook.errors import InputError
 from labbook.study.parameters.notebook import code, declared, parsed
 
@@ -35,8 +35,8 @@ def options(study: str, claim: dict, experiment) -> str:
         return ""
     new = {entries[name]: _value(groups[group][entry], missing[name], _full(study, group, groups[group]).get(entry))
            for name, (group, entry) in entries.items() if name in missing}
-    if any(value == groups[group][entry] for (group, entry), value in new.items()):
-        return ""       # the notebook has it, and points that were published by an earlier one have not
+    if any(value is None or value == groups[group][entry] for (group, entry), value in new.items()):
+        return ""       # nobody names it; or the notebook has it, and points of an earlier one have not
     return " ".join(f"-p {group}.{entry} {_word(value)}" for (group, entry), value in new.items())
 
 
@@ -75,9 +75,15 @@ def _missing_values(claim: dict, experiment) -> dict:
     arms = [arm for point in experiment.declared() for arm in point.arms]
     missing = {}
     for name, want in ((name, want) for arm in wanted_arms(claim) for name, want in arm.items()):
-        if not isinstance(want, dict) and not any(matches(one.get(name), want) for one in arms):
+        if any(matches(one.get(name), want) for one in arms):
+            continue
+        if isinstance(want, dict):      # a range, of which the full profile may have values
+            missing[name] = None
+        elif missing.get(name, []) is not None:
             missing.setdefault(name, []).append(want)
-    rule, values = claim["rule"], [one.get(claim["rule"].get("along")) for one in arms]
+    rule = claim["rule"]
+    chosen = [one for one in arms if any(has(one, arm) for arm in wanted_arms(claim))]
+    values = [one.get(rule.get("along")) for one in chosen or arms]
     if "along" in rule and (len(set(values)) < 2 or rule["name"] == "crosses_near" and not (
             min(values) <= rule["at"] - rule["within"] and rule["at"] + rule["within"] <= max(values))):
         missing[rule["along"]] = None

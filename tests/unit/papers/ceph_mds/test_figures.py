@@ -74,7 +74,7 @@ def test_a_repeat_that_has_no_value_is_left_out_of_numbers_in_prose():
                           for mds, values in ((1, (100.0, math.nan, 100.0)), (2, (50.0, 50.0, math.nan)))
                           for repeat, value in enumerate(values, 1)])
     assert figures.times(frame, "stat_per_s", {"mds": 2}, {"mds": 1}) == "0.500 times (in 1 of 3 repeats)"
-    assert figures.measured(frame, "stat_per_s", "files/s", mds=1) == "100 files/s (100 to 100, in 2 of 3 repeats)"
+    assert figures.measured(frame, "stat_per_s", "files/s", mds=1) == "100 files/s (100 to 100 in 2 of 3 repeats)"
 
 
 def rates(**more):
@@ -91,7 +91,7 @@ def test_rates_have_a_panel_for_each_tool_and_order():
 
 def test_the_rate_with_two_servers_stands_beside_what_the_paper_says_of_it():
     table = pictures.beside_the_paper(pd.DataFrame(rates()), ["own"], [8])
-    half = "0.500 times (0.500 to 0.500)"
+    half = "0.500 times (0.500 to 0.500 in 3 repeats)"
     assert table.rows[0] == ("create, in order", "8", "no large difference", half)
     assert ("sequential_delete", "8", "0.1 to 0.5", half) in table.rows and len(table.rows) == 6
 

@@ -15,8 +15,8 @@ def test_the_command_of_a_page_names_the_fleet_that_measured(book, folder, optio
     book.write("environments/spare-1.yml", "machines: {}\n")
     book.write("environments/half.yml", "machines: {")
     note = {"profile": "full", "parameters": {"repeats": 6}, "fleet": folder}
-    assert downloads.command("cms", note) == f"labbook run cms {option} --profile full -p repeats '6'"
-    assert downloads.command("cms", note | {"fleet": None}) == "labbook run cms --profile full -p repeats '6'"
+    assert downloads.command("cms", note) == f"labbook run cms {option} --profile full -p repeats 6"
+    assert downloads.command("cms", note | {"fleet": None}) == "labbook run cms --profile full -p repeats 6"
 
 
 def test_a_point_that_was_set_up_otherwise_is_stale_in_the_downloads_as_on_the_page(full, make):

@@ -22,7 +22,7 @@ def test_each_side_of_a_headline_claim_has_its_first_point():
              meta("c1", store="x", clients=9)]
     rule = {"of": {"store": "x"}, "than": {"store": "y"}, "where": {"clients": 1, "elsewhere": 3}}
     assert keys([claim(**rule)], metas) == ["a1", "b1"]
-    assert keys([claim(**rule), claim(where={"clients": [9, 10]})], metas) == ["a1", "b1", "c1"]
+    assert keys([claim(**rule), claim(where={"clients": {"at_least": 9}})], metas) == ["a1", "b1", "c1"]
     assert keys([claim(headline=False, **rule), claim(experiment="other")], metas) == []
 
 

@@ -122,7 +122,7 @@ def test_a_good_page_folds_its_parameters_and_leaves_out_chatter(staged):
     tags = [c["metadata"].get("tags") for c in cells(page) if c["cell_type"] == "code"]
     assert tags == [["hide-input"], ["remove-input"]]
     ending = cells(page)[-1]["source"]
-    assert "labbook run cms -p repeats '3'" in ending and "Some CPU" in ending
+    assert "labbook run cms -p repeats 3" in ending and "Some CPU" in ending
     assert "{download}`cms.ipynb </_files/cms/cms.ipynb>`" in ending
     downloaded = json.loads((stage.stage() / "_files/cms/cms.ipynb").read_text())
     assert downloaded == portable(json.loads(pages.page("cms").read_text()))
@@ -134,7 +134,7 @@ def test_a_good_page_folds_its_parameters_and_leaves_out_chatter(staged):
     ({"board": {"which": "headline"}, "profile": "full", "parameters": {"repeats": 5}},
      "labbook run cms --profile full --until-decided --claims headline"),
     ({"board": {"which": "headline"}, "parameters": {"repeats": 3}},
-     "labbook run cms --until-decided --claims headline -p repeats '3'"),
+     "labbook run cms --until-decided --claims headline -p repeats 3"),
     ({"board": None}, "labbook run cms")])
 def test_the_command_of_a_page_asks_what_its_run_was_asked(staged, monkeypatch, of, ends):
     monkeypatch.setattr(downloads, "_lab", lambda study: {"quick": {"claims": "headline", "seconds": 60}})

@@ -43,7 +43,7 @@ def test_without_widgets_it_is_a_table(study, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     found = study.explore()
     assert repr(found).startswith("speed: 24 rows; system a, b; clients 1, 2, 30; sync None, True; metrics: mean_ms")
-    assert '<th scope="row">speed</th><td>24</td>' in found._repr_html_()
+    assert '<th scope="row">speed</th><td data-label="Rows">24</td>' in found._repr_html_()
 
 
 def test_without_measurements_it_says_so(make):

@@ -43,7 +43,7 @@ def test_a_study_says_what_is_declared_and_recorded(make, measure):
         "  speed: 8 of 8 points recorded; system a, b; clients 1, 2; repeat 1, 2",
         "  other: left out (0 repeats); nothing varies"]
     html = study._repr_html_()
-    assert '<th scope="row">speed</th><td>8 of 8 points recorded</td>' in html and 'class="labbook-table"' in html
+    assert '<th scope="row">speed</th><td data-label="Points">8 of 8 points recorded</td>' in html and 'class="labbook-table"' in html
     assert repr(left_out) == "Experiment other: left out (0 repeats)"
 
 
@@ -51,7 +51,7 @@ def test_an_experiment_says_its_parameters(make):
     _, speed = make(setup={"system": ["<a>", "b"]}, vary={"clients": [1, 2], "rows": 5})
     assert repr(speed) == ("Experiment speed: 0 of 4 points recorded; system <a>, b; clients 1, 2; "
                            "the same in all: rows 5, repeat 1")
-    assert "<td>&lt;a&gt;, b</td>" in speed._repr_html_()
+    assert '<td data-label="Values">&lt;a&gt;, b</td>' in speed._repr_html_()
 
 
 def test_points_are_named_by_their_parameters_in_lists_too(make, shell):

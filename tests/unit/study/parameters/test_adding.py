@@ -82,6 +82,23 @@ def test_a_claim_along_a_parameter_of_one_value_gets_those_of_the_full_profile()
                           ) == "-p speed.clients '[1, 10, 30]'"
 
 
+def test_a_range_in_which_no_point_lies_gets_the_values_of_the_full_profile():
+    """The command that the page named measured nothing of the claim."""
+    one = claim(where={"concurrency": {"at_least": 20}})
+    assert adding.options("demo", one, Experiment("speed", {"concurrency": 1, "era": "new"})
+                          ) == "-p speed.clients '[1, 10, 30]'"
+
+
+def test_along_a_parameter_only_the_points_that_the_claim_selects_count():
+    one = claim(along="concurrency", where={"concurrency": {"at_least": 2}})
+    each = Experiment("speed", {"concurrency": 1, "era": "new"}, {"concurrency": 10, "era": "new"})
+    assert adding.options("demo", one, each) == "-p speed.clients '[1, 10, 30]'"
+
+
+def test_nothing_is_reported_where_nobody_names_the_values():
+    assert adding.options("demo", claim(along="kind"), Experiment("disks", {"kind": "fast"})) == ""
+
+
 @pytest.mark.parametrize("text", ["", "# nothing yet\n", "crowd:\n"])
 def test_without_values_in_the_full_profile_the_first_look_is_taken(tmp_path, text):
     (tmp_path / "data/papers/demo/full.yml").write_text(text)
