@@ -45,6 +45,13 @@ def _explained(place, error) -> tuple[str, str, str]:
         return "user", f"login refused for {place.user} with the key {place.key}", (
             f"Let the key in: ssh-copy-id -i {place.key}.pub -p {place.port} "
             f"{place.user}@{place.address}")
+    if "is no host key" in str(error):
+        return "known_hosts", str(error), f"Take the line out of {place.known_hosts}, or mend it"
+    if "is no private key" in str(error):
+        return "key", str(error), "Name another key, such as one that ssh-keygen -t ed25519 makes without a passphrase"
+    for name in ("known_hosts", "key"):
+        if isinstance(error, OSError) and str(error.filename) == str(getattr(place, name)):
+            return name, str(error), "See that the file is there, and that you may read it"
     if "not found in known_hosts" in str(error):
         return "known_hosts", f"its host key is not in {place.known_hosts}", (
             f"{_scan(place)} adds it; compare `ssh-keygen -lf {place.known_hosts}` with what the "

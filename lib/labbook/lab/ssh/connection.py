@@ -5,13 +5,15 @@ import logging
 import socket
 import time
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import fabric
 import paramiko
 from fabric.runners import Remote
 from invoke.exceptions import CommandTimedOut, ThreadException
 from paramiko.config import SSHConfig
-from paramiko.hostkeys import InvalidHostKey
+from paramiko.hostkeys import HostKeyEntry, InvalidHostKey
+from paramiko.pkey import UnknownKeyType
 from paramiko.ssh_exception import NoValidConnectionsError
 
 from labbook.errors import LabError, Lost
@@ -23,6 +25,7 @@ CONNECT_SECONDS = 15
 KEEPALIVE_SECONDS = 15
 CHANNEL_SECONDS = 60  # until a busy host opens a channel
 DEAD_SECONDS = 0.1    # between looks at the threads that read a command's output
+AUTHORITY, REVOKED = "@cert-authority", "@revoked"     # markers of lines in known_hosts
 GONE_SECONDS = 30     # without an acknowledgement of sent data
 
 
@@ -31,6 +34,14 @@ class TimedOut(Exception):
 
 
 LOST = (paramiko.SSHException, EOFError, OSError)
+
+
+class KeyAlone(paramiko.Transport):
+    """A transport that answers no question: by default paramiko asks on the terminal for what a host wants beside the
+    key."""
+
+    def auth_interactive_dumb(self, *_, **__):
+        raise paramiko.BadAuthenticationType("the host asks for more than the key", ["keyboard-interactive"])
 
 
 class PromptRemote(Remote):
@@ -53,6 +64,7 @@ def connect(name: str, login) -> fabric.Connection:
     connection = _connection(login, gateway)
     try:
         _load_known(connection.client, login.known_hosts)
+        connection.connect_kwargs["pkey"] = _key(login.key)
         connection.client.set_missing_host_key_policy(paramiko.RejectPolicy())
         connection.open()
     except LOST as error:
@@ -77,11 +89,38 @@ def close(connection) -> None:
 
 
 def _load_known(client, known_hosts):
+    """The host keys of a known_hosts file, without those that it revokes. Authorities' lines count for no host here:
+    paramiko knows no certificates of hosts."""
+    known, revoked = [], set()
+    for number, line in enumerate(Path(known_hosts).read_text(errors="replace").splitlines(), 1):
+        marker, _, rest = line.strip().partition(" ")
+        if not marker or marker.startswith("#") or marker == AUTHORITY:
+            continue
+        entry = _entry(rest if marker == REVOKED else line.strip(), number, known_hosts)
+        if entry is None:       # of a kind that paramiko does not know
+            continue
+        if marker == REVOKED:
+            revoked.add(entry.key)
+        else:
+            known.append(entry)
+    for entry in known:
+        for host in entry.hostnames if entry.key not in revoked else ():
+            client.get_host_keys().add(host, entry.key.get_name(), entry.key)
+
+
+def _entry(line: str, number: int, file) -> HostKeyEntry | None:
     try:
-        client.load_host_keys(known_hosts)
-    except InvalidHostKey as error:  # no SSHException
-        raise paramiko.SSHException(f"{known_hosts} has a line that is no host key: "
-                                    f"{error.line.strip()[:80]}") from None
+        return HostKeyEntry.from_line(line, number)
+    except InvalidHostKey:      # no SSHException
+        raise paramiko.SSHException(f"{file} has a line that is no host key: {line[:80]}") from None
+
+
+def _key(file) -> paramiko.PKey:
+    """A private key. By paramiko's own way the reason of a refused login is lost: it tries each kind of key in turn."""
+    try:
+        return paramiko.PKey.from_path(file)
+    except (ValueError, TypeError, paramiko.PasswordRequiredException, UnknownKeyType) as error:
+        raise paramiko.SSHException(f"{file} is no private key that can be used without a passphrase: {error}") from None
 
 
 def _connection(login, gateway):
@@ -92,7 +131,7 @@ def _connection(login, gateway):
     return fabric.Connection(
         login.address, user=login.user, port=login.port, config=config, gateway=gateway,
         connect_timeout=CONNECT_SECONDS,
-        connect_kwargs={"key_filename": login.key, "look_for_keys": False, "allow_agent": False,
+        connect_kwargs={"transport_factory": KeyAlone, "look_for_keys": False, "allow_agent": False,
                         "banner_timeout": CONNECT_SECONDS, "auth_timeout": CONNECT_SECONDS,
                         "channel_timeout": CHANNEL_SECONDS})
 

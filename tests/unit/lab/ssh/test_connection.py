@@ -4,6 +4,7 @@ import socket
 import threading
 from types import SimpleNamespace
 
+import paramiko
 import pytest
 
 from labbook.errors import LabError, Lost
@@ -131,7 +132,47 @@ def test_a_known_hosts_file_with_a_broken_line_is_named(tmp_path):
         ssh.connect("rack1", Login("192.0.2.1", "op", "/key", str(known)))
 
 
-def test_a_connection_that_did_not_come_about_leaves_no_socket(tmp_path):
+@pytest.fixture
+def key(tmp_path):
+    file = tmp_path / "key"
+    paramiko.RSAKey.generate(2048).write_private_key_file(str(file))
+    return str(file)
+
+
+def known_line(marker, key, name="192.0.2.1"):
+    return f"{marker} {name} {key.get_name()} {key.get_base64()}\n".lstrip()
+
+
+def test_authorities_are_passed_over_and_revoked_keys_are_not_known(tmp_path):
+    """A company's line for all of its hosts made each of them unreachable, as a line that is no host key."""
+    good, bad = (paramiko.ECDSAKey.generate() for _ in range(2))
+    known, client = tmp_path / "known_hosts", paramiko.SSHClient()
+    known.write_text("# ours\n\n" + known_line("@cert-authority", bad, "*.corp") + known_line("", good)
+                     + known_line("", bad, "192.0.2.2") + known_line("@revoked", bad, "*"))
+    ssh._load_known(client, known)
+    assert client.get_host_keys().lookup("192.0.2.1")[good.get_name()] == good
+    assert client.get_host_keys().lookup("192.0.2.2") is None and client.get_host_keys().lookup("x.corp") is None
+
+
+def test_no_question_of_a_host_reaches_the_terminal():
+    """With a second factor paramiko had asked for it, and echoed the answer."""
+    with pytest.raises(paramiko.BadAuthenticationType, match="more than the key"):
+        ssh.KeyAlone.auth_interactive_dumb(object(), "op")
+    made = ssh._connection(Login("192.0.2.1", "op", "/key", "/known"), None)
+    assert made.connect_kwargs["transport_factory"] is ssh.KeyAlone and "key_filename" not in made.connect_kwargs
+
+
+def test_a_key_that_is_none_or_has_a_passphrase_is_named(tmp_path, key):
+    assert ssh._key(key).get_name() == "ssh-rsa"
+    locked, none = tmp_path / "locked", tmp_path / "none"
+    paramiko.RSAKey.generate(2048).write_private_key_file(str(locked), password="secret")
+    none.write_text("no key\n")
+    for file in (locked, none):
+        with pytest.raises(paramiko.SSHException, match=f"{file} is no private key that can be used without"):
+            ssh._key(str(file))
+
+
+def test_a_connection_that_did_not_come_about_leaves_no_socket(tmp_path, key):
     with socket.create_server(("127.0.0.1", 0)) as server:
         known = tmp_path / "known_hosts"
         known.touch()
@@ -145,20 +186,20 @@ def test_a_connection_that_did_not_come_about_leaves_no_socket(tmp_path):
         original, ssh.fabric.Connection = ssh.fabric.Connection, Noted
         try:
             with pytest.raises(LabError, match="no such key"):
-                ssh.connect("rack1", Login("127.0.0.1", "op", "/key", str(known),
+                ssh.connect("rack1", Login("127.0.0.1", "op", key, str(known),
                                            server.getsockname()[1]))
         finally:
             ssh.fabric.Connection = original
     assert closed
 
 
-def test_an_address_that_a_name_stands_for_is_not_reported(tmp_path):
+def test_an_address_that_a_name_stands_for_is_not_reported(tmp_path, key):
     """Records take the names of hosts out of messages, and know no other address of theirs."""
     known = tmp_path / "known_hosts"
     known.touch()
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         with pytest.raises(LabError, match="refused") as error:
-            ssh.connect("rack1", Login("localhost", "op", "/key", str(known),
+            ssh.connect("rack1", Login("localhost", "op", key, str(known),
                                        bound.getsockname()[1]))
     assert "localhost" in str(error.value) and "127.0.0.1" not in str(error.value)
