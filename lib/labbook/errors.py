@@ -57,7 +57,7 @@ class Stopped(LabbookError):
 
 # Classes whose message alone says enough: LabbookError's, and what `labbook run` finds of a notebook.
 OWN = {"LabbookError", "InputError", "LabError", "Lost", "SystemFailure", "Stopped", "PointsFailed", "Left",
-       "KernelDied", "Incomplete", "NotebookError", "Busy", "Refused"}
+       "KernelDied", "Incomplete", "NotebookError", "Busy", "Refused", "StuckLabs"}
 
 
 def in_words(kind: str, message: str) -> str:

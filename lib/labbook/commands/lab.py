@@ -192,24 +192,28 @@ def _labs_down(given) -> int:
     studies = {lab.id: lab.study for lab in Lab.list()}
     swept, stuck = _sweep(given.all)
     if given.all:
-        return max(_in_use(list(Lab.list())), stuck)
-    return max(_wanted_down(given, studies, swept), stuck)
+        return max(_in_use([lab for lab in Lab.list() if lab.id not in stuck]), int(bool(stuck)))
+    others = {lab.study for lab in Lab.list() if lab.id not in stuck}
+    if given.lab in {*stuck, *({studies.get(lab_id) for lab_id in stuck} - others)} - {None}:
+        return 1        # why has been said
+    return max(_wanted_down(given, studies, swept), int(bool(stuck)))
 
 
-def _sweep(everything: bool) -> tuple[list[str], int]:
-    """(the labs that went down, the exit code). One that cannot be removed, as on a host that is off, is in nobody
-    else's way."""
+def _sweep(everything: bool) -> tuple[list[str], set[str]]:
+    """(the labs that went down, those that could not). One that cannot be removed, as on a host that is off, is in
+    nobody else's way."""
     from labbook.lab import Lab
+    from labbook.lab.registry import StuckLabs
 
     before = {lab.id for lab in Lab.list()}
     try:
-        swept, code = list(Lab.sweep(everything=everything)), 0
-    except LabError as error:
-        swept, code = sorted(before - {lab.id for lab in Lab.list()}), 1
-        print(f"labbook: {error}", file=sys.stderr)
+        swept, stuck = list(Lab.sweep(everything=everything)), set()
+    except StuckLabs as error:
+        swept, stuck = sorted(before - {lab.id for lab in Lab.list()}), set(error.labs)
+        print("".join(f"labbook: {each}\n" for each in error.labs.values()), end="", file=sys.stderr)
     for lab_id in swept:
         print(f"lab {lab_id} is down")
-    return swept, code
+    return swept, stuck
 
 
 def _wanted_down(given, studies: dict, swept: list[str]) -> int:

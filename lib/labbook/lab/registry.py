@@ -77,7 +77,7 @@ def running_labs() -> list[LabRecord]:
 
 def sweep(everything: bool) -> list[str]:
     """Take down labs without an owner, and delete what killed commands left of others; see Lab.sweep."""
-    swept, errors = [], []
+    swept, stuck = [], {}
     delete_stale_drafts()
     namespaces.clear_trash()
     for provider, folder in _folders():
@@ -90,12 +90,20 @@ def sweep(everything: bool) -> list[str]:
                 provider.down(folder.name)
                 swept.append(folder.name)
         except LabError as error:
-            errors.append(error)
+            stuck[folder.name] = error
         finally:
             ownership.release()
-    if errors:
-        raise errors[0]
+    if stuck:
+        raise StuckLabs(stuck)
     return swept
+
+
+class StuckLabs(LabError):
+    """Labs that could not be taken down. `labs`: {id: the error}."""
+
+    def __init__(self, labs: dict):
+        self.labs = labs
+        super().__init__("\n".join(map(str, labs.values())))
 
 
 def take_down(lab_id: str) -> None:

@@ -10,7 +10,7 @@ from labbook.commands import lab as commands
 from labbook.errors import InputError, LabError
 from labbook.lab import Lab
 from labbook.lab.description import LabDescription
-from labbook.lab.registry import LabRecord
+from labbook.lab.registry import LabRecord, StuckLabs
 from labbook.pipeline.setup import own_hosts, requirements
 from labbook.systems.base import Needs, System
 
@@ -157,7 +157,7 @@ def test_a_lab_that_cannot_be_removed_is_in_no_other_ones_way(monkeypatch, capsy
 
     def sweep(everything):
         del up["l2"]
-        raise LabError("lab l3: host db1 does not answer")
+        raise StuckLabs({"l3": LabError("lab l3: host db1 does not answer")})
 
     monkeypatch.setattr(Lab, "list", lambda: list(up.values()))
     monkeypatch.setattr(Lab, "sweep", sweep)
@@ -166,6 +166,20 @@ def test_a_lab_that_cannot_be_removed_is_in_no_other_ones_way(monkeypatch, capsy
     printed = capsys.readouterr()
     assert printed.out == "lab l2 is down\nlab l1 is down\n" and list(up) == ["l3"]
     assert printed.err == "labbook: lab l3: host db1 does not answer\n"
+
+
+@pytest.mark.parametrize("name, all_", [("l3", False), ("l4", False), (None, True)])
+def test_each_lab_that_cannot_go_down_is_said_once_and_is_no_wrong_input(monkeypatch, capsys, name, all_):
+    """It was 2, as if nothing had been started; a second stuck lab was not named, and the first said to be in use."""
+    up = {"l3": running("l3", "/mine", keep=False)}     # l4 has no lab.json yet
+
+    def sweep(everything):
+        raise StuckLabs({one: LabError(f"lab {one} is not wholly down") for one in ("l3", "l4")})
+
+    monkeypatch.setattr(Lab, "list", lambda: list(up.values()))
+    monkeypatch.setattr(Lab, "sweep", sweep)
+    assert commands._labs_down(SimpleNamespace(lab=name, all=all_)) == 1
+    assert capsys.readouterr().err == "labbook: lab l3 is not wholly down\nlabbook: lab l4 is not wholly down\n"
 
 
 def test_a_lab_that_is_up_is_not_brought_up_again(book, monkeypatch):

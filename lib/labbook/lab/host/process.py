@@ -44,11 +44,12 @@ i=0; while [ ! -e {folder}/exit ] && leads "$1" "$2" && [ $i -lt 1000 ]; do
 done
 cat {folder}/exit"""
 SIGNAL = SAME + """is "$1" "$2" || is "$3" "$4" && pkill -{signal} -s "$1"; true"""
-# A killed process's main thread may be a zombie while others still hold files and ports.
+# A killed process's main thread may be a zombie while others still hold files and ports. The session may live on when
+# its leader and its program have ended: a pid that still names a session is given to no other.
 LEFT = SAME + """left() {
   pgrep -r D,R,S,T,t -s "$1" > /dev/null || ps -L -s "$1" -o stat= | grep -qv '^[ZX]'
 }
-is "$1" "$2" || is "$3" "$4" || exit 0
+is "$1" "$2" || is "$3" "$4" || [ ! -e "/proc/$1" ] || exit 0
 """
 # By the clock: on a busy host a look takes much longer than the pause between two.
 NOW = """now() { cut -d. -f1 /proc/uptime; }

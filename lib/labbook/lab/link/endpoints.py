@@ -209,8 +209,9 @@ class HostEnd(End):
 
     def _commands(self, shape, cut):
         queue = self._queue if shape.holds else None
-        if queue is None and self.__dict__.pop("_queue", None) is not None:
-            self.host.run(f"rm -f {self._queue_note}")    # another lab may take the number
+        if queue is None:
+            self.__dict__.pop("_queue", None)
+            self.host.run(f"rm -f {self._queue_note}")    # another lab may take the number, whoever had chosen it
         lab = self.host.root.parent
         return [*as_root.unless_going_down(shlex.quote(str(lab))),
                 append_command(self._chain.entry, lab / "journal"),

@@ -18,7 +18,8 @@ from labbook.lab.remote.claim import MARK, claimed, note_released, ours, still_c
 from labbook.lab.remote.parallel import each, twice
 
 SECONDS = 60
-READ = r"""cat @ROOT@/in-use 2> /dev/null && { [ -s @ROOT@/in-use ] || echo; } || echo free; cat /proc/sys/kernel/random/boot_id
+READ = r"""if [ ! -d @ROOT@ ]; then echo gone; elif [ ! -e @ROOT@/in-use ]; then echo free
+else cat @ROOT@/in-use && { [ -s @ROOT@/in-use ] || echo; } || exit 1; fi; cat /proc/sys/kernel/random/boot_id
 cat @LAB@/journal 2> /dev/null; true"""
 # Kills processes of recorded sessions (identified by pid and start time), those with the lab's mark
 # in their environment, and those in its control groups.
@@ -43,7 +44,8 @@ done"""
 # Puts right what an install that was killed left, but for what dpkg left half-installed: that may take minutes, and
 # the next install finishes it. An install that still runs does so itself, and is not waited for.
 END_INSTALL = """cd @LAB@/apt 2> /dev/null && [ -e quiet_apt.py ] || exit 0
-timeout -s KILL 50 @PYTHON@ -I quiet_apt.py log || [ $? = 137 ]"""
+timeout -s KILL 50 @PYTHON@ -I quiet_apt.py log; code=$?
+rmdir /var/lib/labbook 2> /dev/null; [ $code = 0 ] || [ $code = 137 ]"""
 CLEAR = "rm -rf --one-file-system @LAB@"
 RELEASE = "rm -f @ROOT@/in-use"
 TIDY = r"""rm -f @ROOT@/in-use.@ID@; new=$(cat @ROOT@/.new-folders 2> /dev/null)
@@ -79,7 +81,10 @@ class _Unmaking:
 
     def all(self):
         in_use, boot, *journal = self._sh(READ).splitlines()
-        if in_use != "free" and claimed(in_use)["lab"] == "unknown":
+        if in_use == "gone" and not self.taken.new_folders:     # which this lab, or one before, would have taken away
+            raise LabError(f"{self.taken.name}: {self.taken.root} is not there, so what is left in it stays",
+                           remedy=f"Mount its disk there, then: labbook down {self.lab_id}")
+        if in_use not in ("free", "gone") and claimed(in_use)["lab"] == "unknown":
             raise LabError(f"{self.taken.name}: {self.taken.root}/in-use cannot be read, so what is left there stays",
                            remedy=f"If no other lab is on it: reboot it, then delete {self.place} and "
                                   f"{self.taken.root}/in-use there")

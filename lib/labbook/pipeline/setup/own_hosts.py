@@ -1,7 +1,7 @@
 """What a study needs of the user's own hosts, in addition to what its lab.yml asks of each."""
 
 from labbook.lab.remote.assign import match
-from labbook.lab.remote.needs import HostNeeds, host_requests, named_packages
+from labbook.lab.remote.needs import HostNeeds, host_requests, modelled_packages, named_packages
 from labbook.pipeline.setup.requirements import description_of_run, needs_on, systems_needs
 
 PROGRAMS_ONLY = ("client", "ceiling")   # roles whose hosts run only the library's programs
@@ -60,7 +60,8 @@ def plan(study: str, environment, parameters: dict | None = None, profile="quick
         if real.may("software"):
             lines.append("    copied there: " + ", ".join(
                 (*copied, "the library", "the Python packages that it needs")))
-        packages = dict.fromkeys(one for name in mine for one in wants[name].packages)
+        packages = dict.fromkeys([*(one for name in mine for one in wants[name].packages),
+                                  *modelled_packages(asks[real.name])])
         if packages and real.may("packages"):
             lines.append(f"    as root: packages, those that are missing of {', '.join(packages)}")
         lines += [f"    as root: {kind}: {', '.join(what)}" for kind, what in asks[real.name].of.items()]

@@ -89,3 +89,15 @@ def test_one_that_ignores_sigterm_is_killed_though_each_look_takes_long(tmp_path
     monkeypatch.setenv("PATH", f"{slow}:{os.environ['PATH']}")
     stubborn.stop(timeout=1)
     assert not stubborn.alive() and stubborn.exit_code() == -9
+
+
+def test_what_its_program_left_running_in_the_session_is_killed_too(tmp_path):
+    """Once the program and its leader had ended, nothing was done: a database's script of its transfer kept its port."""
+    host = here_host(tmp_path, "h1")
+    ended = host.start("server", f"sh -c 'sleep 60 & echo $! > {tmp_path}/child; exit 3'")
+    assert ended.exit_code() == 3
+    child = int((tmp_path / "child").read_text())
+    os.kill(child, 0)
+    ended.kill()
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
