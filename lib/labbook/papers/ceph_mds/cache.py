@@ -14,6 +14,7 @@ import pandas as pd
 
 LEFT_S = 0.5        # within which a source drops exported inodes from its cache
 SLACK_S = 1.0       # tolerance between observations of different MDSs
+GAP_S = 0.5         # without an export, between two migrations: the balancer's rounds are a second apart or more
 
 
 def counter_growth(seen: pd.DataFrame, counter: str, from_s: float, to_s: float) -> float:
@@ -30,12 +31,12 @@ def cache_metrics(seen: pd.DataFrame, phases: pd.DataFrame) -> dict:
     `operations` of the latest create phase.
 
     one_has_after_create: the largest share of all cached inodes in one MDS after the first create
-    phase. moved_creating, moved_reading, moved_deleting: inodes migrated in a phase, mean over phases
-    of that kind. migrations: their number. moved_at_once: inodes of the largest migration;
+    phase. moved_creating, moved_reading, moved_deleting: inodes that one MDS gave away in a phase, of the one that gave
+    most, since what moves to and fro is the same; the mean over phases of that kind. migrations: their number. moved_at_once: inodes of the largest migration;
     left_after_move: the share of its cache that the largest migration's source still had afterwards.
     most_directories_at_once: the most directories in one migration. directories_a_tree: the most
     directories that moved as one tree in sequential phases, which use one directory at a time.
-    shared_out: number of directories split between MDSs. NaN without such an event.
+    shared_out: number of directories split between MDSs. Without a migration, its numbers are 0 and its shares NaN.
     """
     found = migrations(seen)
     largest = found.loc[found["inodes"].idxmax()] if len(found) else None
@@ -61,8 +62,8 @@ def _untouched(found, phases) -> float:
 def _moved(seen, phases, ends) -> float:
     """Migrated inodes, by counters, which split a migration that continues after a phase's end."""
     which = phases[phases["phase"].str.endswith(ends)]
-    shares = [counter_growth(seen, "exported_inodes", one.from_s, one.to_s) / _files(phases, one.from_s)
-              for one in which.itertuples()]
+    shares = [max((counter_growth(looks, "exported_inodes", one.from_s, one.to_s) for _, looks in each_mds(seen)),
+                  default=math.nan) / _files(phases, one.from_s) for one in which.itertuples()]
     return sum(shares) / len(shares) if shares else math.nan
 
 
@@ -101,7 +102,7 @@ def request_metrics(seen: pd.DataFrame, phases: pd.DataFrame) -> dict:
 def of_both_orders(metrics: dict) -> dict:
     """Combine the rates of sequential and random phases, {order}_{op}_per_s.
 
-    Both phases have the same number of operations. {op}_per_s: the rate over both;
+    {op}_per_s: the rate over both, where both have as many operations; of phases of a given time the harmonic mean.
     {op}_random_over_sequential: the ratio. NaN where one rate is missing. Empty for a benchmark
     without orders, which reports {op}_per_s itself.
     """
@@ -147,9 +148,9 @@ def each_mds(seen):
 def migrations(seen: pd.DataFrame) -> pd.DataFrame:
     """DataFrame with a row for each migration: from_s, to_s (epoch), source, target (daemons), inodes,
     trees, directories, and left: the share of its cache that the source still has afterwards. Exports
-    in consecutive observations are one migration."""
+    in consecutive observations are one migration; GAP_S without one divides two."""
     steps = _steps(seen)
-    number = (steps["gap_s"] > SLACK_S).cumsum()
+    number = (steps["gap_s"] > GAP_S).cumsum()
     return pd.DataFrame([_move(seen, part) for _, part in steps.groupby(number)],
                         columns=["from_s", "to_s", "source", "target", "inodes", "trees",
                                  "directories", "left"])

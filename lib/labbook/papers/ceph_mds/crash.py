@@ -104,7 +104,7 @@ class CrashRun:
         back = all_active(ceph, point.active_within_s)
         load = self.end_load()
         last, load_metrics = self.ask_again(before, load) if back else ({"survivor": None, "fresh": None}, None)
-        evidence |= self.faults(name, at_s, under_way, last)
+        evidence |= self.faults(name, at_s, under_way, last, back)
         return crash_outcomes.crash_metrics(evidence, last) | {
             "names": float(len(before)), "names_on_the_dead": float(len(parts["dead"])),
             "names_held": float(len(parts["held"])), "clients_differ": differ,
@@ -147,12 +147,13 @@ class CrashRun:
             raise SystemFailure(f"{folder} could not be unpinned", log=done.stderr if done else "")
 
     def compare_clients(self, before) -> float:
-        """Number of names with other metadata on the second client; NaN without a second client."""
+        """Number of names with other metadata on the second client; NaN without a second client, and where it got none
+        of some in time, which is no other metadata."""
         if not self.other:
             return NAN
         counts = compare(before, take(self.other.host, str(self.other.path), list(before["name"])))
         self.other.end()
-        return float(counts["wrong"] + counts["missing"] + counts["unobtainable"])
+        return NAN if counts["unobtainable"] else float(counts["wrong"] + counts["missing"])
 
     def begin_load(self) -> None:
         point = self.point
@@ -276,16 +277,19 @@ class CrashRun:
                 "map_updated_s": since(states["t_s"], at_s),    # from the map, not from the monitor's log
                 "active_s": since(pd.Series([active_s], dtype=float), at_s), "spare": ceph.settings.standby > 0}
 
-    def faults(self, name, at_s, under_way, last) -> dict:
-        """Evidence of the servers at the end: others that died, and failed migrations."""
-        reached(lambda: not any(self.ceph.migrating().values()), self.point.settled_within_s)
+    def faults(self, name, at_s, under_way, last, back) -> dict:
+        """Evidence of the servers at the end: others that died, and failed migrations. A directory that waits for a
+        rank which is not back migrates on, and has not failed; nor has one that the balancer moves by then."""
+        moving = {}
+        if not reached(lambda: not any(self.ceph.migrating().values()), self.point.settled_within_s) and back:
+            moving = self.ceph.migrating()
         log, owned = self.ceph.fault_log(at_s), {}
-        with suppress(SystemFailure):
-            owned = self.ceph.owned()
+        with suppress(SystemFailure):       # two answers, since a directory may move between those of two servers
+            owned = crash_outcomes.in_both(self.ceph.owned(), self.ceph.owned())
         whole = not any(one["moved"]["missing"] or one["moved"]["unobtainable"] for one in last.values() if one)
         return {"others_died": sorted(set(log.crashes["daemon"]) - {name}),
                 "migrations_failed": crash_outcomes.failed_migrations(
-                    self.ceph.migrating(), owned, self.moved if under_way else None, whole)}
+                    moving, owned, self.moved if under_way else None, whole)}
 
 
 def load_sizes(point) -> dict:

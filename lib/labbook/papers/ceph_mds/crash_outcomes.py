@@ -95,6 +95,11 @@ def cut_off(living, before: dict, after: dict | None, *, evicted_by=(), shut_out
             or (before.get(rank) == OPEN and after.get(rank) != OPEN)]
 
 
+def in_both(one: dict, other: dict) -> dict:
+    """{rank: roots of subtrees} that a rank named in both answers."""
+    return {rank: [path for path in paths if path in other.get(rank, ())] for rank, paths in one.items()}
+
+
 def failed_migrations(moving: dict, owned: dict, moved=None, kept=True) -> list[str]:
     """Directories whose migration failed, judged once all ranks are active again.
 

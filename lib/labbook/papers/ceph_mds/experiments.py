@@ -219,7 +219,7 @@ def cached_through_phases(point, rows, phases, seen) -> dict:
 def cached_by_pin(point, rows, phases, seen) -> dict:
     """The same for long phases, and migrating_over_quiet: ratio of the time of deletes that begin in a
     migration to that of other deletes. Lists only where directories may migrate."""
-    deletes = rows[rows["phase"].str.endswith("delete") & rows["ok"]]
+    deletes = rows[rows["phase"].str.endswith("delete") & rows["ok"] & (rows["op"] == "unlink")]
     begun = deletes["started_s"] + phases["from_s"].iloc[0] - phases["started_s"].iloc[0]
     slower = migrating_over_quiet(deletes.assign(started_s=begun), seen)
     lists = _lists_once(point, seen, phases) if point.mds > 1 and point.pin == "none" else {}

@@ -168,7 +168,7 @@ def cached_metadata(summary: pd.DataFrame, *, by: list[str]) -> Picture:
     """A panel for each setting of `by`, of its first repeat with the lists: a line for each
     rank's cached inodes over time, bands for the phases, an arrow where inodes migrated.
 
-    `summary` has the lists of labbook.papers.ceph_mds.cache.drawn. Panels of the first MOST settings.
+    `summary` has the lists of labbook.papers.ceph_mds.cache.figure_lists. Panels of the first MOST settings.
     """
     if "cached_t_s" not in summary:
         return NOT_MEASURED

@@ -2,7 +2,8 @@
 
 Parameters of a point, beside the cluster's: how and rank, as of a recovery; clients (each with a mount),
 keys (registers of each rank's folder), calls_per_s (of each client), before_s of calls before the kill
-and after_s once all ranks are active again, active_within_s (for that), seconds_at_most and call_seconds
+and after_s once all ranks are active again, noticed_within_s (of a restart: for the monitor to notice the death),
+active_within_s (for all ranks to be active), seconds_at_most and call_seconds
 (time limits of the calls and of each of them).
 """
 

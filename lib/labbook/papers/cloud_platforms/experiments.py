@@ -303,9 +303,9 @@ def with_volume(bed, server, size_gb: int) -> None:
 
 
 def placed(tested) -> dict:
-    """How many of the servers the fullest of the cloud's machines has."""
+    """How many servers there are, and how many of them the fullest of the cloud's machines has."""
     most = max(servers_by_machine(tested.servers).values(), default=len(tested.servers))
-    return {"most_on_a_machine": float(most)}
+    return {"servers": float(len(tested.servers)), "most_on_a_machine": float(most)}
 
 
 def servers_by_machine(servers) -> Counter:

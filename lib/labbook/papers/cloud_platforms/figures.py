@@ -274,7 +274,8 @@ def summary_numbers(summaries: dict[str, pd.DataFrame]) -> dict[str, str]:
                                               {"memory": "enough"})
     works = int((functions["works"] == 1).sum()) if len(functions) else 0
     numbers["works"] = figures.counted(f"{works} of {len(functions)}", functions) if len(functions) else "none"
-    numbers["verified"] = _verified(shaped, summaries["scaling"], summaries["swapping"], network)
+    numbers["verified"] = _verified(
+        shaped, summaries["applications"], summaries["scaling"], summaries["swapping"], network)
     numbers["most-gb"] = f"{most['image_gb']:g}" if most else "–"
     numbers["most-once"] = figures.plural(int(most["at_once"]), "server") if most else "no server"
     return numbers
@@ -296,4 +297,4 @@ def _first(summary, column) -> dict:
 
 def _verified(*summaries) -> str:
     runs = [value for one in summaries if len(one) for value in one["verified"]]
-    return figures.counted(f"{int(sum(runs))} of {len(runs)}", *summaries) if runs else "none"
+    return figures.counted(f"{sum(value == 1 for value in runs)} of {len(runs)}", *summaries) if runs else "none"

@@ -47,12 +47,15 @@ def check(experiments, releases: list, cache_mode: str, starts: str, groups: dic
     if groups["disk"]["files"] < 0:
         raise InputError(f"{groups['disk']['files']} is less than 0", key="disk.files",
                          allowed="0 or more, in units of 1024 files")
+    for number in groups["scaling"]["vms"]:
+        if number < 1 or number & (number - 1):
+            raise InputError(f"{number} servers", key="scaling.vms", allowed="powers of two: 1, 2, 4, 8, ...")
     _check_fit(experiments, groups["functions"])
     _check_way(experiments, groups)
     _check_file(experiments.description, groups["disk"])
     if not experiments.own:
         _check_room(experiments.description, groups["boot"])
-    for group in ("boot", "unixbench", "disk", *OF_KERNELS):
+    for group in ("boot", "unixbench", "disk", "latency", *OF_KERNELS):
         if groups[group]["pairs"] < 1:
             raise InputError(f"{groups[group]['pairs']} pairs", key=f"{group}.pairs", allowed="1 or more")
     if groups["unixbench"]["repeats"] and "unixbench" in experiments.programs and (

@@ -73,7 +73,8 @@ class Platforms:
 
         alone: no other platform is up beside it. types: see `_set`.
         """
-        config = (point.release, point.cache_mode, point.params.get("memory"), _plumbing(point))
+        plumbing = None if point.release in lab.clouds else _plumbing(point)    # a user's cloud is one, for all points
+        config = (point.release, point.cache_mode, point.params.get("memory"), plumbing)
         if point.starts == "one" and not alone and lab is self._lab and (found := self._bed_of(config)):
             return _set(found, **types)     # where it is, on whichever hosts: one start serves all repeats
         for other in self._to_end(lab, config, hosts, alone, fresh=point.starts == "each"):

@@ -271,17 +271,6 @@ class Ceph(Cluster):
                 found[one.name] = parse.migrating(self.ask(one.name, "get subtrees"))
         return found
 
-    def export(self, path: str, rank: int, seconds: float = 30) -> None:
-        """Migrate a directory, such as `/a/b`, to another rank; returns once that rank owns it.
-
-        The first migration between two ranks takes some seconds. The balancer may move it back.
-        SystemFailure if it takes longer than `seconds`.
-        """
-        source = in_charge(path, {one: paths for one, paths in self.owned().items() if one != rank})
-        self.ask(self.ranks()[source].name, "export dir", path=path, rank=rank)
-        self.host.wait_for(lambda: path in self.owned()[rank], f"{path} to move to rank {rank}",
-                           seconds, interval=ASK_SECONDS)
-
     def pin_folder(self, mount, name: str, rank: int, seconds: float = 60) -> str:
         """Create the folder `NAME/home` through the mount, pin NAME to the rank, and return its path
         once that rank owns NAME. Nothing below NAME migrates.
@@ -361,15 +350,3 @@ def _disk(host):
 def _deploy_and_begin(daemon) -> None:
     daemon.deploy()
     daemon.begin()
-
-
-def in_charge(path: str, owned: dict[int, list[str]]) -> int:
-    """The rank that owns `path`, or the nearest directory above it."""
-    def depth(rank):
-        above = [folder for folder in owned[rank] if folder == "/" or path == folder
-                 or path.startswith(f"{folder}/")]
-        return max(map(len, above), default=0)
-
-    if not any(map(depth, owned)):
-        raise InputError(f"no other rank owns {path}", allowed=owned)
-    return max(owned, key=depth)

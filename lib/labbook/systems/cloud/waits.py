@@ -1,5 +1,6 @@
 """Waits for what a cloud does after an API call has returned."""
 
+import random
 import socket
 import threading
 import time
@@ -42,6 +43,7 @@ def running(api, servers, seconds, interval):
     """See Cloud.await_running. Polls by one API call for all servers."""
     waiting, end = {server.id: server for server in servers}, time.monotonic() + seconds
     failed = {}
+    time.sleep(random.uniform(0, interval))     # else all times were read at the same few moments after the call
     while waiting:
         seen = api.servers(ids=list(waiting))
         now = clock.now()

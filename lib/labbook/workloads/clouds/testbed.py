@@ -16,6 +16,7 @@ from labbook.errors import LabbookError, LabError, Lost, SystemFailure
 
 BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
 DISKS = "ls /sys/block"
+UNKNOWN = "\0"      # in place of an address that is not known: no message has it
 DISK = re.compile(r"(?:xv|[vsh])d[a-z]+")   # names that Linux gives to disks
 ASK_S, LOOK_S = 20, 0.5
 
@@ -117,7 +118,8 @@ class Testbed:
         except Lost:        # the lab's own host
             raise
         except LabError as error:
-            raise SystemFailure(f"{server.name}: {error.message}") from None
+            # its address is the cloud's, which records do not know to leave out
+            raise SystemFailure(f"{server.name}: {error.message.replace(server.address or UNKNOWN, server.name)}") from None
         if result.exit_code:
             raise SystemFailure(f"{server.name}: `{command[:60]}` ended with exit code {result.exit_code}",
                                 log=result.stderr[-2000:])

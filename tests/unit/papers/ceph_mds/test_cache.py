@@ -166,3 +166,23 @@ def test_what_a_figure_needs_are_short_lists(most):
     assert found["cached_rank"].count(0) == found["cached_rank"].count(1)
     assert found["phase_from_s"] == [0, 10, 12] and found["phase_to_s"][-1] == 20
     assert found["move_t_s"] == [14.0] and found["move_inodes"] == [950]
+
+
+def test_the_balancers_rounds_a_second_apart_are_migrations_of_their_own():
+    """They were one of five times the inodes."""
+    looks = [(100 + i / 4, 100 * sum(at <= 100 + i / 4 for at in (102.1, 103.1, 104.1))) for i in range(40)]
+    seen = pd.DataFrame([{"t_s": t_s, "daemon": "a", "rank": 0, "inodes": 1000 - moved, "dirs": 10, "exported": moved / 100,
+                          "exported_inodes": moved, "owned": []} for t_s, moved in looks]
+                        + [{"t_s": t_s, "daemon": "b", "rank": 1, "inodes": moved, "dirs": 1, "exported": 0,
+                            "exported_inodes": 0, "owned": []} for t_s, moved in looks])
+    assert list(migrations(seen)["inodes"]) == [100, 100, 100]
+
+
+def test_what_moves_to_and_fro_has_not_moved_twice():
+    times = [0.0, 1.0, 2.0, 3.0, 10.0]
+    seen = pd.DataFrame([{"t_s": t, "daemon": name, "rank": rank, "inodes": 50, "dirs": 1, "exported": 0, "owned": [],
+                          "exported_inodes": 50.0 * (t > after)} for name, rank, after in (("a", 0, 0.5), ("b", 1, 1.5))
+                         for t in times])
+    phases = pd.DataFrame({"phase": ["sequential_create", "sequential_delete"], "from_s": [0.0, 0.5], "to_s": [0.5, 9.0],
+                           "operations": [100, 100]})
+    assert cache_metrics(seen, phases)["moved_deleting"] == pytest.approx(0.5, abs=0.05)

@@ -142,10 +142,28 @@ def test_other_deaths_and_a_migration_that_lost_names_are_faults(monkeypatch):
     ceph = SimpleNamespace(fault_log=lambda at_s: SimpleNamespace(crashes=pd.DataFrame({"daemon": ["mds2", "mds1"]})),
                            owned=lambda: {0: ["/"], 1: []}, migrating=lambda: {})
     one = run(monkeypatch, ceph)
+    monkeypatch.setattr(crash, "reached", lambda look, seconds: look())
     one.moved = "/m/d000"
     lost = {"survivor": {"moved": counts(missing=1)}, "fresh": None}
-    found = one.faults("mds2", 1000.0, True, lost)
+    found = one.faults("mds2", 1000.0, True, lost, True)
     assert found == {"others_died": ["mds1"], "migrations_failed": ["/m/d000"]}
-    assert one.faults("mds2", 1000.0, False, lost)["migrations_failed"] == []
+    assert one.faults("mds2", 1000.0, False, lost, True)["migrations_failed"] == []
     differ = {"survivor": {"moved": counts(wrong=1)}, "fresh": {"moved": counts(unasked=1)}}
-    assert one.faults("mds2", 1000.0, True, differ)["migrations_failed"] == [], "they can be read"
+    assert one.faults("mds2", 1000.0, True, differ, True)["migrations_failed"] == [], "they can be read"
+
+
+@pytest.mark.parametrize("looks, owners, back, failed", [
+    ([{"mds1": ["/a"]}, {"mds1": ["/a"]}], [{0: ["/"], 1: []}] * 2, True, ["/a"]),
+    ([{}, {"mds1": ["/b"]}], [{0: ["/"], 1: []}] * 2, True, []),        # the balancer moves it, once all had settled
+    ([{"mds1": ["/a"]}, {"mds1": ["/a"]}], [{0: ["/"], 1: []}] * 2, False, []),     # it waits for the missing rank
+    ([{}], [{0: ["/", "/a"], 1: ["/a"]}, {0: ["/"], 1: ["/a"]}], True, []),     # it moved between two answers
+    ([{}], [{0: ["/", "/a"], 1: ["/a"]}] * 2, True, ["/a"])])
+def test_only_what_does_not_end_or_stays_in_two_hands_is_a_failed_migration(monkeypatch, looks, owners, back, failed):
+    """A move of the balancer at that moment had counted, and decided three claims by one sight."""
+    looks, owners = iter(looks), iter(owners)
+    ceph = SimpleNamespace(fault_log=lambda at_s: SimpleNamespace(crashes=pd.DataFrame({"daemon": []})),
+                           owned=lambda: next(owners), migrating=lambda: next(looks))
+    one = run(monkeypatch, ceph)
+    monkeypatch.setattr(crash, "reached", lambda look, seconds: look())
+    one.moved = None
+    assert one.faults("mds2", 1000.0, False, {"survivor": None}, back)["migrations_failed"] == failed

@@ -162,7 +162,8 @@ def test_each_run_has_the_requests_of_both_orders():
 
 
 def test_lists_for_figures_are_those_of_the_first_repeat_and_of_free_directories():
-    rows = pd.DataFrame({"phase": ["random_delete"], "ok": [True], "started_s": [5.0], "seconds": [0.1]})
+    rows = pd.DataFrame({"phase": ["random_delete"], "ok": [True], "op": ["unlink"], "started_s": [5.0],
+                         "seconds": [0.1]})
     assert "cached_t_s" in experiments.cached_through_phases(point(), None, PHASES, SEEN)
     assert experiments.cached_through_phases(point(), None, PHASES, SEEN)["sequential_over_random"] == 2
     assert "cached_t_s" not in experiments.cached_through_phases(point(repeat=2), None, PHASES, SEEN)

@@ -15,7 +15,7 @@ FOLDER = paths.checkout() / "data" / "papers" / "cloud_platforms"
 AGAINST_ITS_TABLES = {"network-seeks-alike"}    # 82 and 405 seeks a second are called about the same
 OURS_GB = {2: 0.5, 5: 1, 10: 2, 20: 4}          # sizes that claims take for small, middle and large
 # What claims need of a place, as the report's place had it.
-PLACE = {"cores_per_vcpu": 1, "machine_cores": 4, "compute_machines": 4, "accelerated": 1, "own_plumbing": 1,
+PLACE = {"cores_per_vcpu": 1, "machine_cores": 4, "compute_machines": 4, "accelerated": 1, "own_plumbing": 1, "servers": 4,
          "disk_modelled": 0, "reboots_in_one_call": 1}
 
 

@@ -23,7 +23,8 @@ GROUPS = {
     "shapes": dict(kernel=["cg"], size="S", releases=["newer"], vm_cores=[1], ranks=2, pairs=2),
     "applications": dict(kernel=["lu"], size="S", vm_cores=[1], ranks=4, pairs=2),
     "own_network": dict(kernel=["cg"], size="S", vm_cores=[1], ranks=4, pairs=2, network="ovs"),
-    "latency": dict(network="ovs"),
+    "scaling": dict(vms=[2, 4]),
+    "latency": dict(network="ovs", pairs=2),
     "compute_hosts": dict(release="newer", vm="m1.small", image_gb=[0.5]),
     "swapping": dict(size="A"),
 }

@@ -6,7 +6,6 @@ import pytest
 
 from labbook.errors import InputError
 from labbook.systems.ceph import fsmap
-from labbook.systems.ceph.cluster import in_charge
 from labbook.systems.ceph.on_host.ceph_tools import parse
 from labbook.systems.ceph.watch import rows
 
@@ -103,14 +102,6 @@ def test_subtrees_that_an_mds_owns_or_migrates():
     found = parse.sample({"whoami": 1, "state": "up:active"}, counters, SUBTREES)
     assert found["rank"] == 1 and found["state"] == "active" and found["inodes"] == 7
     assert parse.sample({"whoami": -1, "state": "up:standby"}, counters, [])["rank"] is None
-
-
-def test_the_rank_of_the_nearest_directory_above_is_in_charge():
-    owned = {0: ["/", "/a/b/c"], 1: ["/a", "/ab"]}
-    assert in_charge("/x", owned) == 0 and in_charge("/a/b", owned) == 1
-    assert in_charge("/a/b/c/d", owned) == 0 and in_charge("/ac", owned) == 0
-    with pytest.raises(InputError, match="no other rank owns /x"):
-        in_charge("/x", {1: ["/a"]})
 
 
 def test_rows_of_samplers_are_joined_without_an_incomplete_last_line():

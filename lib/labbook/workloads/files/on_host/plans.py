@@ -196,7 +196,22 @@ class Plan:
 
 
 class Hot(Plan):
-    """All clients in one directory."""
+    """All clients in one directory, which stays the same however often files are made in it."""
 
     def __init__(self, spec: dict, number: int):
         super().__init__(dict(spec, directories=1, shared=True), number)
+
+    def new_set(self, phase: str):
+        number = len(self.sets)
+        if not number:
+            return (yield from super().new_set(phase))
+        names = file_names(self.spec["files"], 1, self.draw, "sequential" not in phase, f"-{self.number}.{number}")
+        first = self.sets[0]
+        self.sets.append(first._replace(folder=os.dup(first.folder), names=names))
+        return True
+
+    def _folders_too(self):
+        for again in self.sets[1:]:     # of the same directory
+            os.close(again.folder)
+        del self.sets[1:]
+        yield from super()._folders_too()
