@@ -180,4 +180,4 @@ def test_the_command_of_a_page_sets_the_entries_that_differ_from_its_profile(gro
     note = {"profile": "full", "parameters": parameters.chosen(
         "wan", "full", [("response.rtt_ms", "[5]"), ("users", "10")])}
     assert downloads.command("wan", note) == (
-        "labbook run wan --profile full -p response.rtt_ms '[5]' -p users '10'")
+        "labbook run wan --profile full -p response.rtt_ms '[5]' -p users 10")
