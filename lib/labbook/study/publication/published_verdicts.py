@@ -42,7 +42,8 @@ def by_machine(study: str) -> dict[str, dict[str, dict]]:
 
 def stands(sets: dict) -> dict[str, dict]:
     """{claim's id: the published verdict that stands where a run measured nothing}, each with `set`, its machine: of
-    the sets (see by_machine) that decided the claim, or else measured it, or else found it not testable, the first."""
+    the sets (see by_machine) that decided the claim the first, or else the one with the most repeats of it, or else the
+    first that found it not testable."""
     found = {}
     for machine, each in sets.items():
         for name, one in each.items():
@@ -65,10 +66,11 @@ def _seen(each: dict, changed: list[str]) -> dict:
         "stale": one["conditions"]["points"], "stale_because": changed}} for name, one in each.items()}
 
 
-def _weight(one) -> int:
+def _weight(one) -> tuple[int, int]:
     if one is None or one["verdict"] in (None, rules.NOT_RUN):
-        return 0
-    return 1 + is_measured(one) + (one["verdict"] in DECIDED)
+        return 0, 0
+    decided = one["verdict"] in DECIDED
+    return 1 + is_measured(one) + decided, 0 if decided else one.get("n") or 0
 
 
 def is_measured(one: dict) -> bool:

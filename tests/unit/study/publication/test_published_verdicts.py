@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from published_stand_ins import HERE, OTHER
 
 from labbook.claims import rules
@@ -54,3 +55,15 @@ def test_a_verdict_and_its_page_say_alike_that_points_are_by_earlier_code(full, 
     assert of_page == of_verdict and (of_verdict["stale"], of_verdict["stale_because"]) == (12, ["code"])
     stored, = json.loads(published_verdicts.claims_path("demo", HERE).read_text())["claims"]
     assert stored["conditions"]["stale"] == 0, "what is published does not depend on who reads it"
+
+
+def one_of(verdict, n):
+    return {"one": {"id": "one", "verdict": verdict, "n": n}}
+
+
+@pytest.mark.parametrize("first, second, stands_of", [
+    (one_of("open", 1), one_of("open", 6), "b"), (one_of("open", 6), one_of("open", 1), "a"),
+    (one_of("replicated", 6), one_of("not replicated", 30), "a"), (one_of("open", 30), one_of("replicated", 6), "b"),
+    (one_of("not testable here", 0), one_of("open", 1), "b"), (one_of("not run", 0), one_of("not testable here", 0), "b")])
+def test_of_sets_that_decide_nothing_the_one_with_the_most_repeats_stands(first, second, stands_of):
+    assert published_verdicts.stands({"a": first, "b": second})["one"]["set"] == stands_of
