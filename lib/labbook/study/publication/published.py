@@ -89,7 +89,8 @@ def joined(parts: list[tuple]):
 
 
 def parts(study, experiment: str) -> list[tuple]:
-    """(machine, DataFrame) of each set that a page shows points of; see `load`.
+    """(machine, DataFrame) of each set that a page shows points of; see `load`. Sets with points by today's code go
+    before those without.
 
     Where sets have hosts with the models of disks that lab.yml names, points of other sets are left out: they
     are of another disk. So are points whose parameters have other names than those of the first set, or another
@@ -98,6 +99,7 @@ def parts(study, experiment: str) -> list[tuple]:
     found, seen, design, fixed, value = [], set(), None, (), None
     frames = {machine: rows(study.name, machine, experiment) for machine in sets(study.name)
               if experiment in described(study.name, machine)}
+    frames = dict(sorted(frames.items(), key=lambda each: len(each[1]) > 0 and bool(each[1]["stale"].all())))
     models = _models(host.limits for host in LabDescription.load(study.folder / "lab.yml").of(experiment).hosts)
     alike = [machine for machine, frame in frames.items() if models and _models_of(frame) == models]
     for machine in alike or frames:

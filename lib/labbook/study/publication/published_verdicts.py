@@ -43,7 +43,7 @@ def by_machine(study: str) -> dict[str, dict[str, dict]]:
 def stands(sets: dict) -> dict[str, dict]:
     """{claim's id: the published verdict that stands where a run measured nothing}, each with `set`, its machine: of
     the sets (see by_machine) that decided the claim the first, or else the one with the most repeats of it, or else the
-    first that found it not testable."""
+    first that found it not testable. Before those of points by earlier code alone go those of others."""
     found = {}
     for machine, each in sets.items():
         for name, one in each.items():
@@ -66,11 +66,12 @@ def _seen(each: dict, changed: list[str]) -> dict:
         "stale": one["conditions"]["points"], "stale_because": changed}} for name, one in each.items()}
 
 
-def _weight(one) -> tuple[int, int]:
+def _weight(one) -> tuple[int, bool, int]:
     if one is None or one["verdict"] in (None, rules.NOT_RUN):
-        return 0, 0
-    decided = one["verdict"] in DECIDED
-    return 1 + is_measured(one) + decided, 0 if decided else one.get("n") or 0
+        return 0, False, 0
+    decided, where = one["verdict"] in DECIDED, one.get("conditions") or {}
+    is_of_today = where.get("stale", 0) < where.get("points", 1)
+    return 1 + is_measured(one) + decided, is_of_today, 0 if decided else one.get("n") or 0
 
 
 def is_measured(one: dict) -> bool:

@@ -10,7 +10,7 @@ from damage import damaged
 from published_stand_ins import HERE, OTHER, other_machine
 
 from labbook.errors import InputError
-from labbook.pipeline.publishing import publish
+from labbook.pipeline.publishing import keeping, publish
 from labbook.study.publication import machine_kind, published, published_verdicts
 from labbook.study.records import provenance
 from labbook.study.records.fingerprint import Fingerprint
@@ -200,6 +200,16 @@ def test_the_set_that_decides_the_most_claims_is_shown_first(two_sets):
     assert published.sets("demo") == [OTHER, HERE]
     published_verdicts.claims_path("demo", OTHER).write_text("{}")
     assert published.sets("demo") == [HERE, OTHER]
+
+
+def test_of_an_experiment_points_of_todays_code_go_before_those_of_earlier_code(two_sets, make, monkeypatch):
+    """A cold ring's numbers had stood before those of a warm one, since the other machine decides more claims."""
+    monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
+    keeping.make_stale("demo", HERE, ["speed"])
+    shown = [machine for machine, _ in published.parts(make()[0], "speed")]
+    assert shown == [OTHER, HERE] and published.sets("demo") == [HERE, OTHER]
+    keeping.make_stale("demo", OTHER, ["speed"])
+    assert [machine for machine, _ in published.parts(make()[0], "speed")] == [HERE, OTHER]
 
 
 def test_points_of_another_design_are_not_mixed_with_those_of_the_first_set(two_sets, make, monkeypatch):

@@ -57,13 +57,15 @@ def test_a_verdict_and_its_page_say_alike_that_points_are_by_earlier_code(full, 
     assert stored["conditions"]["stale"] == 0, "what is published does not depend on who reads it"
 
 
-def one_of(verdict, n):
-    return {"one": {"id": "one", "verdict": verdict, "n": n}}
+def one_of(verdict, n, stale=0):
+    return {"one": {"id": "one", "verdict": verdict, "n": n, "conditions": {"points": 6, "stale": stale} if n else {}}}
 
 
 @pytest.mark.parametrize("first, second, stands_of", [
     (one_of("open", 1), one_of("open", 6), "b"), (one_of("open", 6), one_of("open", 1), "a"),
     (one_of("replicated", 6), one_of("not replicated", 30), "a"), (one_of("open", 30), one_of("replicated", 6), "b"),
+    (one_of("replicated", 6, stale=6), one_of("not replicated", 6), "b"), (one_of("open", 9, stale=6), one_of("open", 6), "b"),
+    (one_of("replicated", 6, stale=5), one_of("not replicated", 6), "a"), (one_of("replicated", 6, stale=6), one_of("open", 9), "a"),
     (one_of("not testable here", 0), one_of("open", 1), "b"), (one_of("not run", 0), one_of("not testable here", 0), "b")])
-def test_of_sets_that_decide_nothing_the_one_with_the_most_repeats_stands(first, second, stands_of):
+def test_a_set_that_decides_stands_before_others_and_points_of_today_before_earlier_ones(first, second, stands_of):
     assert published_verdicts.stands({"a": first, "b": second})["one"]["set"] == stands_of
