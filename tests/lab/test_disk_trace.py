@@ -15,6 +15,7 @@ from traces_left import instances
 
 from labbook.errors import InputError, LabError
 from labbook.lab import Environment, Lab, io_class
+from labbook.lab.disk import loop_device
 from labbook.lab.disk.trace import Trace
 from labbook.papers.cassandra_elasticity.disk import attribute_requests, request_statistics
 
@@ -124,7 +125,9 @@ def test_what_was_set_does_not_stay_for_the_next_disk(tmp_path):
         queue = Path("/sys/block", loop, "queue")
         assert f"[{other}]" in (queue / "scheduler").read_text()
     assert f"[{was['scheduler']}]" in (queue / "scheduler").read_text()
-    assert (queue / "read_ahead_kb").read_text().strip() == str(was["read_ahead_kb"])
+    with Lab.up(describe({"h1": LIMITS}), LOCAL, new_id()) as lab:
+        assert lab.disk("h1").facts()["read_ahead_kb"] == was["read_ahead_kb"] == loop_device.READ_AHEAD_KB, (
+            "whatever the kernel set when a file was attached or detached")
 
 
 def test_a_host_without_a_disk_of_its_own_has_none(lab):

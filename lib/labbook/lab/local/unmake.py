@@ -120,9 +120,9 @@ def traces(names: list[str], patience: float = PATIENCE) -> dict:
 def restore_queue(entry):
     """Restore scheduler and read-ahead of a loop device to what an entry says they were."""
     for device in loop_device.devices(entry["file"]):
-        for setting, value in entry["was"].items():
+        for setting in (*loop_device.SETTINGS, "tags"):     # in this order, also where one is refused
             with suppress(OSError):  # the kernel no longer has that scheduler
-                loop_device.tune(device, {setting: value})
+                loop_device.tune(device, {setting: entry["was"].get(setting)})
 
 
 def remove_loop(entry, patience: float = PATIENCE):

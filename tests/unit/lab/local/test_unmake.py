@@ -24,5 +24,6 @@ def test_one_setting_of_a_disk_that_is_refused_keeps_none_of_the_others(monkeypa
 
     monkeypatch.setattr(loop_device, "devices", lambda file: ["/dev/loop7"])
     monkeypatch.setattr(loop_device, "tune", tune)
-    unmake.restore_queue({"file": "/var/lib/labbook/x/db.disk", "was": {"scheduler": "bfq", "rotational": "0"}})
-    assert done == [{"scheduler": "bfq"}, {"rotational": "0"}]
+    unmake.restore_queue({"file": "/var/lib/labbook/x/db.disk", "was": {
+        "read_ahead_kb": 128, "rotational": "0", "scheduler": "bfq", "tags": 128}})
+    assert done == [{"scheduler": "bfq"}, {"rotational": "0"}, {"read_ahead_kb": 128}, {"tags": 128}], "in the order of SETTINGS"
