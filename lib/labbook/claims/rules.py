@@ -176,10 +176,12 @@ def _wanted(low, high, unit="") -> str:
 
 
 def numbers(claim: dict, rows: list[dict], parameters) -> list[float]:
-    """The rule's number for each repeat that `decide` uses and that has one; empty where it cannot be computed."""
+    """The rule's number for each repeat that `decide` uses and that has one; empty where it cannot be computed, as
+    where no row has a value that the claim names."""
     check_parameters(claim["rule"], parameters, "claims.yml", claim["id"])
+    named = {value for arm in wanted_arms(claim) for value in arm.values() if isinstance(value, str)}
     try:
-        compared = Comparison(claim["rule"], claim["metric"], rows, parameters, claim["id"], "")
+        compared = Comparison(claim["rule"], claim["metric"], rows, parameters, claim["id"], "", named)
         each, _, _, each_is = _compare(claim["rule"], compared)
     except NotTestable:
         return []
