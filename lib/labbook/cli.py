@@ -235,8 +235,9 @@ def _claims(commands):
   labbook compare ../other-checkout/build/claims quick
 Exit code 1: a decided verdict was reversed.""")
     for side in ("a", "b"):
-        compare.add_argument(side, metavar=side.upper(), help="quick (the last run of this checkout, of either profile), published, "
-                             "published:MACHINE, or a path to a claims.json or a folder of them")
+        compare.add_argument(side, metavar=side.upper(),
+                             help="quick (the last run of this checkout, of either profile), published, "
+                                  "published:MACHINE, or a path to a claims.json or a folder of them")
     compare.add_argument("studies", nargs="*", metavar="STUDY", help=_ALL)
     compare.add_argument("--json", action="store_true", help=_JSON)
 

@@ -12,8 +12,9 @@ _OVER = {"grows_with": "largest {along} / smallest", "grows_alike": "growth over
          "rises_by": "slope over {along}", "proportional": "exponent of {along}"}
 
 # Units at the end of a metric's or a parameter's name, the longest first.
-_UNITS = {"kib_per_cpu": "KB a percent of CPU", "us_per_call": "µs a call", "kib_per_s": "KB a second", "mb_per_s": "MB a second", "per_s": "a second", "per_call": "a call",
-          "round_trips": "round trips", "ms": "ms", "us": "µs", "mb": "MB", "kb": "KB", "gb": "GB", "s": "s"}
+_UNITS = {"kib_per_cpu": "KB a percent of CPU", "us_per_call": "µs a call", "kib_per_s": "KB a second",
+          "mb_per_s": "MB a second", "per_s": "a second", "per_call": "a call", "round_trips": "round trips",
+          "ms": "ms", "us": "µs", "mb": "MB", "kb": "KB", "gb": "GB", "s": "s"}
 _WORDS = {"mean": "mean time", "p50": "median time", "p95": "95th percentile", "p99": "99th percentile",
           "own": "own time", "rtt": "round trip", "rate": "rate", "wan": "WAN", "mds": "MDS", "vm": "VM", "cpu": "CPU"}
 

@@ -83,7 +83,8 @@ def band_words(spread: pd.DataFrame) -> str:
     repeats = f"{least}" if least == most else f"{least} to {most}"
     several = "; a repeat is the mean of its points" * (int(spread["most_points"].max()) > 1)
     level = spread["level"][spread["n"] > 1].min()
-    return f"line: median of {repeats} repeats; band: interval of the median at a level of {math.floor(100 * level)} %{several}"
+    return (f"line: median of {repeats} repeats; "
+            f"band: interval of the median at a level of {math.floor(100 * level)} %{several}")
 
 
 def with_metric(summary: pd.DataFrame, metric: str) -> pd.DataFrame:

@@ -120,7 +120,8 @@ def _key(file) -> paramiko.PKey:
     try:
         return paramiko.PKey.from_path(file)
     except (ValueError, TypeError, paramiko.PasswordRequiredException, UnknownKeyType) as error:
-        raise paramiko.SSHException(f"{file} is no private key that can be used without a passphrase: {error}") from None
+        raise paramiko.SSHException(
+            f"{file} is no private key that can be used without a passphrase: {error}") from None
 
 
 def _connection(login, gateway):

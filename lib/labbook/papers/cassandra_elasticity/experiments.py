@@ -388,8 +388,8 @@ def leave_metrics(left: dict, joined: dict, load: str) -> dict:
 
 
 def _under_load(attempt, ring, act, warm_s: float = 0.0):
-    """Run `act()` under the point's load, warm_s and before_s after that began; returns its result, the load's calls (None without load), and
-    when it began and ended (epoch)."""
+    """Run `act()` under the point's load, warm_s and before_s after that began; returns its result, the load's calls
+    (None without load), and when it began and ended (epoch)."""
     point = attempt.point
     if point.load == "none":
         return act(), None, ()

@@ -31,8 +31,9 @@ def cache_metrics(seen: pd.DataFrame, phases: pd.DataFrame) -> dict:
     `operations` of the latest create phase.
 
     one_has_after_create: the largest share of all cached inodes in one MDS after the first create
-    phase. moved_creating, moved_reading, moved_deleting: inodes that one MDS gave away in a phase, of the one that gave
-    most, since what moves to and fro is the same; the mean over phases of that kind. migrations: their number. moved_at_once: inodes of the largest migration;
+    phase. moved_creating, moved_reading, moved_deleting: the inodes that the MDS which gave away most gave away in a
+    phase (what moves there and back counts once); the mean over phases of that kind. migrations: their number.
+    moved_at_once: inodes of the largest migration;
     left_after_move: the share of its cache that the largest migration's source still had afterwards.
     most_directories_at_once: the most directories in one migration. directories_a_tree: the most
     directories that moved as one tree in sequential phases, which use one directory at a time.

@@ -278,8 +278,8 @@ class CrashRun:
                 "active_s": since(pd.Series([active_s], dtype=float), at_s), "spare": ceph.settings.standby > 0}
 
     def faults(self, name, at_s, under_way, last, back) -> dict:
-        """Evidence of the servers at the end: others that died, and failed migrations. A directory that waits for a
-        rank which is not back migrates on, and has not failed; nor has one that the balancer moves by then."""
+        """Evidence of the servers at the end: others that died, and failed migrations. A migration that waits for a
+        rank which is not back has not failed. Nor has one that the balancer begins once all others have ended."""
         moving = {}
         if not reached(lambda: not any(self.ceph.migrating().values()), self.point.settled_within_s) and back:
             moving = self.ceph.migrating()

@@ -47,7 +47,8 @@ def about(study: str) -> dict:
     """What paper.yml says; empty without that file. Texts are escaped."""
     file = paths.papers(study) / "paper.yml"
     found = paper_file.load(file) if file.is_file() else {}
-    return {key: escape(value) if isinstance(value, str) else value for key, value in found.items() if value is not None}
+    return {key: escape(value) if isinstance(value, str) else value for key, value in found.items()
+            if value is not None}
 
 
 def chosen(rows) -> list[dict]:

@@ -189,7 +189,8 @@ class _Run:
         given = run.variables(study, options)
         if asks:
             answer = _Asking(self, study, chosen, partial, given, asks, options.until, bar).run(interrupts)
-            return self._with_failures(study, answer.outcome), answer.story, answer.points, answer.board, answer.lab_time
+            outcome = self._with_failures(study, answer.outcome)
+            return outcome, answer.story, answer.points, answer.board, answer.lab_time
         outcome, story = self._plan(study, chosen, partial, given, interrupts)
         if outcome.state != pages.PAUSED:
             totals.check_input(outcome)

@@ -204,7 +204,8 @@ class ElasticRing(Cluster):
     def leave(self, name: str, seconds: float = LEAVE_SECONDS) -> dict:
         """Have a node give its range away and leave; its process has ended when this returns.
 
-        Gives node, asked_s, gone_s (epoch seconds), leave_s, fixed_wait_s, streaming_s, streamed_from_s, streamed_to_s, held_bytes
+        Gives node, asked_s, gone_s, streamed_from_s and streamed_to_s (epoch seconds), leave_s, fixed_wait_s,
+        streaming_s, held_bytes
         (on the disk of the node that leaves), moved_bytes (by how much the others grew; data
         written meanwhile count too). InputError for a node that cannot leave, such as the donor; SystemFailure
         where it has not left within `seconds`.

@@ -119,7 +119,8 @@ class Testbed:
             raise
         except LabError as error:
             # its address is the cloud's, which records do not know to leave out
-            raise SystemFailure(f"{server.name}: {error.message.replace(server.address or UNKNOWN, server.name)}") from None
+            raise SystemFailure(
+                f"{server.name}: {error.message.replace(server.address or UNKNOWN, server.name)}") from None
         if result.exit_code:
             raise SystemFailure(f"{server.name}: `{command[:60]}` ended with exit code {result.exit_code}",
                                 log=result.stderr[-2000:])

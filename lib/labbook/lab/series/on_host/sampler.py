@@ -10,8 +10,8 @@ A sample is [seconds since the epoch, {name: {counter: number}}]. Counters only 
 user_us, system_us, steal_us, iowait_us, stalled_cpu_us, stalled_io_us, stalled_memory_us, memory_bytes,
 reads, writes, read_bytes, written_bytes, disk_busy_ms (of a machine disk_busy_ms_NAME of each of its disks),
 rx_bytes_NAME and tx_bytes_NAME of interfaces. Times are those of the clock when the sampler began, and go on evenly
-though the clock is set. What the kernel does not give is left out. Standard library only; every file is closed again, since an open one
-of a network would keep that alive.
+though the clock is set. What the kernel does not give is left out. Standard library only; every file is closed again,
+since an open one of a network would keep that alive.
 """
 
 import json
@@ -133,7 +133,8 @@ def of_host(host: dict) -> dict:
 
 
 def sample(hosts: list) -> list:
-    return [time.monotonic() + EPOCH_S, {host["name"]: (of_machine if host.get("machine") else of_host)(host) for host in hosts}]
+    return [time.monotonic() + EPOCH_S,
+            {host["name"]: (of_machine if host.get("machine") else of_host)(host) for host in hosts}]
 
 
 def main():
