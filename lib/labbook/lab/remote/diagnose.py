@@ -1,6 +1,7 @@
 """Why a user's host cannot be reached: the cause, the environment file's key, and the remedy."""
 
 import errno
+import shlex
 import socket
 
 import paramiko
@@ -43,7 +44,7 @@ def _explained(place, error) -> tuple[str, str, str]:
             f"{place.known_hosts} -R '{_known_as(place)}' and then {_scan(place)}")
     if isinstance(error, paramiko.AuthenticationException):
         return "user", f"login refused for {place.user} with the key {place.key}", (
-            f"Let the key in: ssh-copy-id -i {place.key}.pub -p {place.port} "
+            f"Let the key in: ssh-copy-id -i {place.key}.pub {_by_way_of(place)}-p {place.port} "
             f"{place.user}@{place.address}")
     if "is no host key" in str(error):
         return "known_hosts", str(error), f"Take the line out of {place.known_hosts}, or mend it"
@@ -63,7 +64,7 @@ def _explained(place, error) -> tuple[str, str, str]:
             "See that it is on, and that no firewall lies between; a host behind another one "
             "takes `jump`")
     return "port", f"no SSH connection to {there}: {error or type(error).__name__}", (
-        f"See what `ssh -v -p {place.port} {place.user}@{place.address}` says")
+        f"See what `ssh -v {_by_way_of(place)}-p {place.port} {place.user}@{place.address}` says")
 
 
 def _beyond_jump(place, error, there):
@@ -78,9 +79,19 @@ def _known_as(place) -> str:
     return place.address if place.port == 22 else f"[{place.address}]:{place.port}"
 
 
+def _by_way_of(place) -> str:
+    """The option with which ssh and its kin go through the host before `place`; empty without one."""
+    if not place.jump:
+        return ""
+    return f"-o {shlex.quote(f'ProxyCommand={_ssh_to(place.jump)} -W {place.address}:{place.port}')} "
+
+
+def _ssh_to(jump) -> str:
+    return f"ssh -i {jump.key} {_by_way_of(jump)}-p {jump.port} {jump.user}@{jump.address}"
+
+
 def _scan(place) -> str:
     scan = f"ssh-keyscan -p {place.port} {place.address}"
     if place.jump:
-        scan = (f"ssh -i {place.jump.key} -p {place.jump.port} "
-                f"{place.jump.user}@{place.jump.address} {scan}")
+        scan = f"{_ssh_to(place.jump)} {scan}"
     return f"{scan} >> {place.known_hosts}"

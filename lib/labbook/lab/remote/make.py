@@ -123,7 +123,7 @@ class _Work:
         if needed and self.real.may("packages"):  # else preflight found them there
             host = replace(self.host, root=self.place / self.names[0])
             try:
-                provide(host, needed)
+                provide(host, needed, lambda: self.stopped)
             finally:
                 host.close()
 

@@ -32,12 +32,12 @@ chmod a+r log said exit"""
 _locks = defaultdict(threading.Lock)
 
 
-def provide(host, needs) -> dict[str, str]:
+def provide(host, needs, stopped=lambda: False) -> dict[str, str]:
     """Install what the host lacks of `needs` (`a | b`: either).
 
     Returns {package: version} of all newly installed packages, dependencies included, which are also
     written into the lab's journal on the host. LabError when something is missing and must not or
-    cannot be installed.
+    cannot be installed, and soon after `stopped()` becomes true; the installation then goes on without us.
     """
     with _locks[host.login.address, host.login.port]:
         missing = _missing(host, needs)
@@ -47,7 +47,7 @@ def provide(host, needs) -> dict[str, str]:
             names = " ".join(need.split("|")[0].strip() for need in missing)
             raise LabError(f"{host.name}: {', '.join(missing)} missing, and nothing allows to install",
                            remedy=f"There: sudo apt-get install {names}; or add packages to its `allow`")
-        return _install(host, missing)
+        return _install(host, missing, stopped)
 
 
 def _missing(host, needs) -> list[str]:
@@ -76,7 +76,7 @@ def _choose(host, need) -> str:
                  and "Candidate: (none)" not in blocks[name]), names[0])
 
 
-def _install(host, missing) -> dict[str, str]:
+def _install(host, missing, stopped) -> dict[str, str]:
     lab = host.root.parent
     # A separate Host: outside of the lab host's limits, and not killed with it.
     outside = replace(host, root=lab / "apt", groups=(), env={})
@@ -90,7 +90,7 @@ def _install(host, missing) -> dict[str, str]:
         work = WORK.format(python=shlex.quote(host.python), packages=shlex.join(chosen))
         # If it is started twice, the second waits for the first and finds everything done.
         twice(outside, lambda: outside.run(BEGIN.replace("@WORK@", shlex.quote(work)), root=True))
-        _check(outside, _await_end(outside), chosen)
+        _check(outside, _await_end(outside, stopped), chosen)
         after = _installed(outside)
         new = {name: version for name, version in after.items() if before.get(name) != version}
         _write_down(outside, lab, installed=new)
@@ -100,10 +100,13 @@ def _install(host, missing) -> dict[str, str]:
         outside.close()
 
 
-def _await_end(host) -> int:
-    """Wait for apt's exit code, across lost connections."""
+def _await_end(host, stopped) -> int:
+    """Wait for apt's exit code, across lost connections. LabError after SECONDS, and where `stopped()`."""
     until, back = time.monotonic() + SECONDS, None
     while True:
+        if stopped():
+            raise LabError(f"{host.name}: stopped while Debian packages are installed, which goes on there",
+                           remedy=f"See there: {host.root}/log")
         try:
             ended = host.run("cat exit", check=False)
             back = None

@@ -2,9 +2,11 @@
 
 import errno
 import platform
+import shlex
 import socket
 import subprocess
 import threading
+from dataclasses import replace
 from types import SimpleNamespace
 
 import paramiko
@@ -203,6 +205,7 @@ def refused():
     return NoValidConnectionsError({("192.0.2.11", 22): ConnectionRefusedError(111, "refused")})
 
 
+GATE = "-o 'ProxyCommand=ssh -i /k/lab -p 22 op@198.51.100.7 -W 192.0.2.11:2222'"
 CAUSES = {
     "no name": (lambda: socket.gaierror(-2, "Name or service not known"), "address",
                 ["no such name"]),
@@ -214,7 +217,7 @@ CAUSES = {
     "changed host": (lambda: paramiko.BadHostKeyException("x", key_of("rsa"), key_of("ecdsa")),
                      "known_hosts", ["another host key", "-R '[192.0.2.11]:2222'"]),
     "login": (lambda: paramiko.AuthenticationException("failed"), "user",
-              ["login refused for op with the key /k/lab", "ssh-copy-id -i /k/lab.pub -p 2222"]),
+              ["login refused for op with the key /k/lab", f"ssh-copy-id -i /k/lab.pub {GATE} -p 2222 op@192.0.2.11"]),
     "no host key": (lambda: paramiko.SSHException("/k/known_hosts has a line that is no host key: x"), "known_hosts",
                     ["no host key: x", "Take the line out of /k/known_hosts"]),
     "no key": (lambda: paramiko.SSHException("/k/lab is no private key that can be used without a passphrase: x"), "key",
@@ -222,7 +225,7 @@ CAUSES = {
     "unreadable": (lambda: PermissionError(13, "Permission denied", "/k/known_hosts"), "known_hosts",
                    ["Permission denied", "you may read it"]),
     "no SSH": (lambda: paramiko.SSHException("Error reading SSH protocol banner"), "port",
-               ["banner", "ssh -v -p 2222"]),
+               ["banner", f"ssh -v {GATE} -p 2222 op@192.0.2.11"]),
     "beyond": (lambda: paramiko.ChannelException(2, "Connect failed"), "jump",
                ["gate does not reach 192.0.2.11, port 2222 (Connect failed)"]),
     "forbidden": (lambda: paramiko.ChannelException(1, "Administratively prohibited"), "jump",
@@ -247,6 +250,16 @@ def test_a_host_key_behind_a_jump_host_is_asked_for_there():
     one = unreachable(rack(jump="gate"), paramiko.SSHException("Server 'x' not found in known_hosts"))
     assert ("ssh -i /k/lab -p 22 op@198.51.100.7 ssh-keyscan -p 22 192.0.2.11 >> /k/known_hosts"
             in one.remedy)
+
+
+def test_a_remedy_goes_through_every_jump_host():
+    far = replace(rack(), jump=replace(rack(jump="gate").jump, name="inner", address="198.51.100.9",
+                                       jump=rack(jump="gate").jump))
+    remedy = unreachable(far, paramiko.SSHException("banner")).remedy
+    command = shlex.split(remedy.split("`")[1])
+    inner = shlex.split(command[3].removeprefix("ProxyCommand="))
+    assert inner[-3:] == ["op@198.51.100.9", "-W", "192.0.2.11:22"]
+    assert inner[4] == "ProxyCommand=ssh -i /k/lab -p 22 op@198.51.100.7 -W 198.51.100.9:22"
 
 
 def test_packages_that_a_study_names_are_looked_for_on_all_its_hosts():

@@ -87,6 +87,13 @@ def test_the_alternative_that_the_hosts_lists_have_is_chosen():
     assert packages._choose(None, "only") == "only"
 
 
+def test_nobody_waits_for_an_installation_whose_lab_is_stopped():
+    stops = iter([False, False, True])
+    host = SimpleNamespace(name="rack1", root="/r/apt", run=lambda command, check: Result("", "", 1))
+    with pytest.raises(LabError, match="rack1: stopped while Debian packages are installed.*/r/apt/log"):
+        packages._await_end(host, lambda: next(stops))
+
+
 def test_of_papers_only_what_runs_on_hosts_is_brought(tmp_path):
     files = ["errors.py", "study/point.py", "papers/__init__.py", "papers/a/__init__.py",
              "papers/a/figures.py", "papers/a/on_host/load.py", "papers/b/protocols/redis.py"]
