@@ -139,7 +139,8 @@ class Experiment:
         """Iterate over the points without a valid record, in blocks of one set-up.
 
         A point whose attempt fails is repeated once at the end of its block; one with paired arms that
-        was measured in noise is measured again at once (see labbook.study.noise). The iteration stops when
+        was measured in noise is measured again at once (see labbook.study.noise), but not for what claims need:
+        there the same time makes a further repeat, which says more. The iteration stops when
         LABBOOK_UNTIL has passed. InputError for claims that do not fit the experiments.
         """
         run = self.study.run
@@ -154,7 +155,7 @@ class Experiment:
         failed = []
         for point in block:
             yield point
-            while not self._is_watched(point) and run.noise.wants(point):
+            while run.ask is None and not self._is_watched(point) and run.noise.wants(point):
                 yield point
             if run.failed_now(point):
                 failed.append(point)

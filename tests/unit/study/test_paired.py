@@ -1,10 +1,12 @@
 """Paired arms: points, slices, records, summaries, claims and published results."""
 
+import json
 import math
 from collections import Counter
 from types import SimpleNamespace
 
 import pytest
+from study_stand_ins import CLAIMS
 
 from labbook import paths
 from labbook.errors import InputError
@@ -266,6 +268,19 @@ def test_what_noise_made_visible_to_a_claim_of_none_is_not_measured_away(make, m
         with study.attempt(point) as attempt:
             attempt.record_slices([Slice("a", 1, rows()), Slice("b", 1, rows())])
     assert counts == {1: 1, 2: 2}
+
+
+def test_what_a_claim_needs_gets_a_further_repeat_instead(make, monkeypatch):
+    noisy(monkeypatch, *[0.02] * 99)
+    monkeypatch.setenv("LABBOOK_ASK", json.dumps({"claims": ["slower"], "repeats": {"speed": 2}, "page": False,
+                                                  "last": False}))
+    study, speed = make(claims=[CLAIMS[0]], **ARMS)
+    counts = Counter()
+    for point in speed.remaining():
+        counts[point.clients, point.repeat] += 1
+        with study.attempt(point) as attempt:
+            attempt.record_slices([Slice("a", 1, rows()), Slice("b", 1, rows())])
+    assert counts == {(clients, repeat): 1 for clients in (1, 2) for repeat in (1, 2)}
 
 
 def test_it_is_measured_again_once_at_most_and_not_where_that_never_helps(make, monkeypatch):
