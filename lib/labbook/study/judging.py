@@ -26,7 +26,7 @@ LIBRARY = Path(__file__).resolve().parents[1]
 def judge(study, claim: dict, read: dict | None = None):
     """The Verdict on a claim, from those repeats of its experiment that have all points that it needs; in
     an ask without stale points, where it measures these again. On a page of published sets: the verdict of one
-    of them alone, the same as on the board (see published_verdicts.stands).
+    of them alone, the same as on the board (see published_verdicts.of_today).
 
     read: {experiment: (rows, conditions)}, filled with what was read, for further claims.
     """

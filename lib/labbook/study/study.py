@@ -239,7 +239,8 @@ class Study:
         """{claim's id: the published verdict that stands where a run measured nothing}."""
         from labbook.study.publication import published_verdicts
 
-        return published_verdicts.of_today(self)
+        sets = published_verdicts.by_machine(self.name)
+        return published_verdicts.of_today(sets, self.name, self.fingerprint.code)
 
     @cached_property
     def fingerprint(self) -> Fingerprint:

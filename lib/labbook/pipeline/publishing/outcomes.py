@@ -11,6 +11,7 @@ from labbook.claims.decisions import DECIDED
 from labbook.claims.verdict import disk_words, ours, tendency_words
 from labbook.pipeline.running.status import aligned
 from labbook.study.publication import machine_kind, published, published_verdicts
+from labbook.study.records.fingerprint import fingerprint
 
 WORDS = (*rules.JUDGED, rules.NOT_TESTABLE, rules.NOT_RUN)
 NOT_JUDGED = "not judged yet"
@@ -23,7 +24,7 @@ def of_study(study: str) -> list[dict]:
     `set`, or None), `machines` ({machine: verdict's word}, those on which it was measured), `chosen_of` (of a published
     verdict those of all sets that measured the claim)."""
     sets = published_verdicts.by_machine(study)
-    stands = published_verdicts.stands(sets)
+    stands = published_verdicts.of_today(sets, study, fingerprint(study).code) if sets else {}
     entries = {claim["id"]: claim for claim in claims.load(study)}
     rows = []
     for own in claims.board(study):

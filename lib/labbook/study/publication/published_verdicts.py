@@ -52,11 +52,11 @@ def stands(sets: dict) -> dict[str, dict]:
     return found
 
 
-def of_today(study) -> dict[str, dict]:
-    """As stands, of a Study's sets. All points of a set of other code are stale, as published.load says."""
-    return stands({machine: _seen(each, published.changed(study, machine))
-                   for machine, each in by_machine(study.name).items()})
-
+def of_today(sets: dict, study: str, code: str) -> dict[str, dict]:
+    """As stands, of a study's sets where its code has this digest. All points of a set of other code are stale, as
+    published.load says."""
+    return stands({machine: _seen(each, [] if published.code(study, machine) == code else ["code"])
+                   for machine, each in sets.items()})
 
 def _seen(each: dict, changed: list[str]) -> dict:
     """The verdicts on a set, whose points are stale where something has `changed`."""

@@ -212,6 +212,13 @@ def test_of_an_experiment_points_of_todays_code_go_before_those_of_earlier_code(
     assert [machine for machine, _ in published.parts(make()[0], "speed")] == [HERE, OTHER]
 
 
+def test_points_of_a_set_that_was_published_by_earlier_code_go_last_too(two_sets, make, monkeypatch):
+    monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
+    stamp = published.fingerprint_path("demo", HERE)
+    stamp.write_text(json.dumps(json.loads(stamp.read_text()) | {"code": "earlier"}))
+    assert [machine for machine, _ in published.parts(make()[0], "speed")] == [OTHER, HERE]
+
+
 def test_points_of_another_design_are_not_mixed_with_those_of_the_first_set(two_sets, make, monkeypatch):
     monkeypatch.setenv("LABBOOK_PUBLISHED", "1")
     monkeypatch.setattr(published, "parameters", lambda study, machine, experiment: ["system", "clients"] + ["slices"] * (machine == OTHER))
