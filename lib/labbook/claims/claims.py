@@ -5,13 +5,15 @@ This module imports neither pandas nor matplotlib, so that `labbook claims` star
 
 import fcntl
 import json
+import math
 from functools import lru_cache
 from pathlib import Path
 
 from labbook import paths
 from labbook.atomic_files import make_folder, open_lock, write_whole
 from labbook.checks import check, did_you_mean, load_yaml
-from labbook.claims.decisions import BY_SIGHT
+from labbook.claims.decisions import BY_SIGHT, RATE, tries_needed
+from labbook.claims.looks import LOOKS
 from labbook.claims.matrix import expand
 from labbook.claims.schema import OPEN_ENDED, RULES, SCHEMA
 from labbook.errors import InputError
@@ -40,6 +42,7 @@ def load(study: str) -> list[dict]:
     except InputError as error:
         error.key = _by_id(error.key, claims)
         raise
+    _check_headlines(claims or [], file)
     ids = set()
     for claim in claims or []:
         claim.setdefault("owner", "paper")
@@ -59,6 +62,17 @@ def _is_headline(claim) -> bool:
     return claim["id"] in headline if isinstance(headline, list) else headline
 
 
+def _check_headlines(claims, file):
+    """InputError for a list of headline claims with an id that no claim has."""
+    ids = [claim["id"] for claim in claims]
+    for claim in claims:
+        listed = claim["headline"] if isinstance(claim.get("headline"), list) else []
+        for name in listed:
+            if name not in ids:
+                raise InputError(f"no claim has the id {name!r}{did_you_mean(name, ids)}", file=file,
+                                 key=f"{claim['id']}.headline", allowed="ids of claims that this entry makes")
+
+
 def _by_id(key, claims):
     """The key with the claim's id in the place of its number: `faster.rule.name` for `3.rule.name`."""
     number, dot, rest = (key or "").partition(".")
@@ -74,6 +88,13 @@ def _check_rule(rule, file, key):
     if rule["name"] in OPEN_ENDED and not {"low", "high"} & set(rule):
         raise InputError("a bound is missing", file=file, key=key, allowed="low, high, or both")
     _check_ends(rule, file, key)
+    _check_finite(rule, file, key)
+    if rule["name"] in BY_SIGHT and rule.get("per") != "point" and tries_needed(rule.get("rate", RATE)) > LOOKS[-1]:
+        raise InputError(f"what occurs so rarely is decided by no {LOOKS[-1]} repeats", file=file, key=f"{key}.rate",
+                         allowed="0.05 or more, or per: point")
+    if rule.get("along") in {**rule.get("of", {}), **rule.get("than", {})}:
+        raise InputError("the rule follows this parameter, so that it selects no arm", file=file,
+                         key=f"{key}.of.{rule['along']}")
     for name, want in rule.get("where", {}).items():
         if isinstance(want, dict):
             _check_range(want, file, f"{key}.where.{name}")
@@ -93,8 +114,19 @@ def _check_ends(rule, file, key):
                          allowed=f"{'up to' if of_points else 'below'} {high:g}")
 
 
+def _check_finite(data, file, key):
+    """InputError for a number that is infinite or none (YAML's .inf and .nan), at any depth."""
+    for name, value in data.items():
+        if isinstance(value, dict):
+            _check_finite(value, file, f"{key}.{name}")
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise InputError(f"{value} is no number to compare with", file=file, key=f"{key}.{name}",
+                             allowed="a finite number")
+
+
 def _check_range(bounds, file, key):
     """InputError without at_least and at_most, and where no number is within."""
+    _check_finite(bounds, file, key)
     if not {"at_least", "at_most"} & set(bounds):
         raise InputError("a bound is missing", file=file, key=key, allowed="at_least, at_most, or both")
     if {"at_least", "at_most"} <= set(bounds) and bounds["at_least"] > bounds["at_most"]:
@@ -136,7 +168,7 @@ def verdicts(study: str) -> list[dict]:
     """The stored verdicts of a study, as dicts; empty before any claim was judged."""
     try:
         return json.loads(verdicts_path(study).read_text())
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError):     # none yet, or a damaged file, which the next verdict replaces
         return []
 
 

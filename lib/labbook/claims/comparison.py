@@ -6,13 +6,12 @@ from statistics import median
 
 from labbook.claims.bounds import OF_GROWTH, OF_VALUES, UNKNOWN, direction
 from labbook.claims.compared import plain, with_value
-from labbook.claims.decisions import BY_SIGHT
+from labbook.claims.decisions import BY_SIGHT, CHOOSING
 from labbook.claims.looks import LOOKS
 from labbook.claims.selection import check_value, is_missing, matches
 from labbook.claims.statistics import bend, exponent_between, geometric_mean, slope
 from labbook.errors import InputError
 
-CHOOSING = 2    # repeats that choose what `differs_over` compares
 FIRST = 3       # repeats that tell which settings a claim is about
 LIMITED = "the clients were the limit in every setting that could be compared"
 LIMITED_IN_PART = "each repeat has a point at which the clients were the limit, or lacks one"
@@ -50,10 +49,12 @@ class Comparison:
         self.operations, self.failed, self.excluded, self.partial, self.incomplete = 0, 0, set(), set(), set()
         self.baseline = rule.get("baseline", {})
         self._curves, self._bends = {}, {}      # along -> curves; (along, setting) -> bend
-        self._points, self._limited = [], []    # of each arm: (repeat, setting) measured, and limited by the clients
+        # Of each arm (repeat, setting): measured, limited by the clients, and with a baseline that was.
+        self._points, self._limited, self._by_baseline = [], [], []
         for arm in [rule.get("of", {})] + ([rule["than"]] if "than" in rule else []):
             wanted = {**rule.get("where", {}), **arm}
-            self._take(_select(rows, wanted, source, profile, known), arm, self._subtract(rows, wanted))
+            self._take(_select(rows, wanted, source, profile, known), arm, self._subtract(rows, wanted),
+                       self._limited_baselines(rows, wanted))
         self.excluded = self._always_limited() if self.by_point else self._usually_limited()
         self._keep()
         if not self.settings and self.excluded and not self.by_point:
@@ -89,9 +90,17 @@ class Comparison:
         """The repeats with all or a part of the settings."""
         return sorted({*self.repeats, *self.partial})
 
-    def _take(self, points, arm, subtract):
+    @property
+    def measured(self) -> set:
+        """The repeats with any point of an arm, with a value or without."""
+        return {repeat for points in self._points for repeat, _ in points}
+
+    def _take(self, points, arm, subtract, has_limited_baseline):
         """Add an arm with the values of these points."""
-        limited = {(row["repeat"], self._setting(row, arm)) for row in points if is_limited(row, self.metric)}
+        by_baseline = {(row["repeat"], self._setting(row, arm)) for row in points if has_limited_baseline(row)}
+        self._by_baseline.append(by_baseline)
+        limited = by_baseline | {(row["repeat"], self._setting(row, arm)) for row in points
+                                 if is_limited(row, self.metric)}
         self.limited += len(limited)
         self._limited.append(limited)
         self._count_operations(points)
@@ -116,14 +125,25 @@ class Comparison:
         the point with the same parameters but for those of the baseline's arm."""
         if "arm" not in self.baseline:
             return (lambda row: row.get(self.baseline["metric"])) if self.baseline else lambda row: 0.0
-        other = self.baseline["arm"]
+        costs = {self._place(row): row.get(self.metric) for row in self._baselines(rows, wanted)}
+        return lambda row: costs.get(self._place(row))
 
-        def place(row):
-            return row["repeat"], self._setting(row, other)
+    def _limited_baselines(self, rows, wanted):
+        """The function of a row that says whether the clients were the limit of its baseline, so that the difference
+        may be off either way."""
+        if "arm" not in self.baseline:
+            return lambda row: bool(self.baseline) and is_limited(row, self.baseline["metric"])
+        limited = {self._place(row) for row in self._baselines(rows, wanted) if is_limited(row, self.metric)}
+        return lambda row: self._place(row) in limited
 
-        costs = {place(row): row.get(self.metric) for row in rows
-                 if all(matches(row[name], want) for name, want in {**wanted, **other}.items())}
-        return lambda row: costs.get(place(row))
+    def _baselines(self, rows, wanted) -> list:
+        """The points of the baseline's arm."""
+        other = {**wanted, **self.baseline["arm"]}
+        return [row for row in rows if all(matches(row[name], want) for name, want in other.items())]
+
+    def _place(self, row) -> tuple:
+        """Where a row has its baseline: (repeat, its other parameters)."""
+        return row["repeat"], self._setting(row, self.baseline["arm"])
 
     def _usually_limited(self) -> set:
         """Settings that the clients limited in most of the first repeats. Later repeats change nothing: else
@@ -170,8 +190,8 @@ class Comparison:
         """What the number of a repeat is of the true one, since the clients limited points of it; see
         labbook.claims.bounds. rule: whose number, by default the comparison's."""
         name = rule or self.rule["name"]
-        moves = {self._moves(name, arm, setting) for arm, limited in enumerate(self._limited)
-                 for setting in self.settings if (repeat, setting) in limited}
+        moves = {0 if (repeat, setting) in self._by_baseline[arm] else self._moves(name, arm, setting)
+                 for arm, limited in enumerate(self._limited) for setting in self.settings if (repeat, setting) in limited}
         return direction(self.metric, moves)
 
     def _moves(self, rule, arm, setting) -> int:

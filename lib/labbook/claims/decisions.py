@@ -18,6 +18,7 @@ NOT_TESTABLE, NOT_RUN = "not testable here", "not run"
 BY_SIGHT = ("always", "sometimes")     # rules that use every point, also of incomplete settings
 JUDGED = (REPLICATED, NOT_REPLICATED, OPEN)
 LEAST_TENDENCY = 0.75   # three repeats on one side of a bound
+CHOOSING = 2            # repeats that choose what `differs_over` compares
 RATE = 0.1              # of repeats: what is seen in fewer counts as never, see seldom()
 NEAR_1 = 0.8, 1.25      # ratios between these have three decimals
 
@@ -142,6 +143,8 @@ def tries_needed(rate: float) -> int:
 def least_repeats(rule: dict, points: int) -> int:
     """The look before which no repeats decide for a rule by sight of which nothing is seen, of so many points a
     repeat; the first look for other rules."""
+    if rule["name"] == "differs_over":
+        return LOOKS[0] + CHOOSING
     if rule["name"] not in BY_SIGHT:
         return LOOKS[0]
     in_repeat = max(1, points) if rule.get("per") == "point" else 1

@@ -80,8 +80,9 @@ def look_needed(numbers, low: float, high: float, symmetric: bool = False, bound
     repeats vary as these do; None where no look is, and for fewer than two repeats with a number.
 
     Numbers above 0 are taken by their logarithms. The expected places of the interval's bounds are those
-    of normally distributed values. From few repeats it is a guess: their deviation is uncertain. bounds:
-    see labbook.claims.bounds; further repeats are taken to be bounds as often as these.
+    of normally distributed values. From few repeats it is a guess: their deviation is uncertain. A look with as many
+    values beyond its interval as an earlier one is none, since its interval holds the earlier one's. bounds: see
+    labbook.claims.bounds; further repeats are taken to be bounds as often as these.
     """
     measured = with_number(numbers, bounds)
     if len(measured) < 2 or not all(map(math.isfinite, measured)):
@@ -94,11 +95,17 @@ def look_needed(numbers, low: float, high: float, symmetric: bool = False, bound
     at, spread = middle(sorted(measured)), stdev(measured)
     below, above = (sum(bound in kinds for bound in bounds) / len(numbers)
                     for kinds in ((AT_MOST, UNKNOWN, NO_NUMBER), (AT_LEAST, UNKNOWN, NO_NUMBER)))
-    for look in LOOKS:
+    reached = -1
+    for look, beyond in zip(LOOKS, OUTLYING_WALSH if symmetric else outlying):
+        if beyond is None or beyond <= reached:
+            continue
+        reached = beyond
+        if look <= len(numbers):
+            continue
         reach = spread * _reach(look, symmetric, outlying)
         least = max(least, at - reach) if _allows(look, below, symmetric, outlying) else least
         most = min(most, at + reach) if _allows(look, above, symmetric, outlying) else most
-        if look > len(numbers) and lies_within(least, most, low, high) is not None:
+        if lies_within(least, most, low, high) is not None:
             return look
     return None
 

@@ -76,7 +76,6 @@ from labbook.checks import did_you_mean
 from labbook.claims.bounds import NO_NUMBER, with_number
 from labbook.claims.bounds import words as bounds_words
 from labbook.claims.comparison import (
-    CHOOSING,
     FIRST,
     LIMITED_IN_PART,
     NO_WHOLE,
@@ -86,6 +85,7 @@ from labbook.claims.comparison import (
     NotTestable,
 )
 from labbook.claims.decisions import (
+    CHOOSING,
     JUDGED,
     NOT_REPLICATED,
     NOT_RUN,
@@ -244,7 +244,7 @@ def _decide_all(rule, compared):
     subject = f"every one of {len(tries)} points" if by_point(rule) else "every point"
     reason = (f"{sum(outside)} of {len(worst)} repeats had a point that is not {wanted}" if any(outside)
               else f"{subject} in {repeats(len(worst))} is {wanted}")
-    found = by_sight(tries, False, rule.get("rate", RATE), reason, *_tries(rule, tries, worst))
+    found = by_sight(tries, False, rule.get("rate", RATE), reason, *_tries(rule, tries, compared))
     middle = median_interval(worst.values())
     if any(tries) and low <= middle.value <= high:      # how often, since the median is of those within
         return replace(found, interval=replace(found.interval, n=len(worst)))
@@ -262,7 +262,7 @@ def _decide_some(rule, compared):
     reason = (f"{int(sum(seen.values()))} of {n} had a point that is {wanted} ({within} of {len(points)} points)"
               if within else f"none of {len(points)} points in {n} is {wanted}")
     tries = [low <= one <= high for one in points] if by_point(rule) else [bool(one) for one in seen.values()]
-    found = by_sight(tries, True, rule.get("rate", RATE), reason, *_tries(rule, tries, seen))
+    found = by_sight(tries, True, rule.get("rate", RATE), reason, *_tries(rule, tries, compared))
     return replace(found, interval=replace(found.interval, n=len(seen)))    # of points, too, in so many repeats
 
 
@@ -289,9 +289,9 @@ def _points(compared, among) -> list[float]:
     return [one for repeat in among for one in compared.all(repeat)]
 
 
-def _tries(rule, tries, each) -> tuple[str, float]:
-    """What is tried, in words, and how often in a repeat."""
-    return ("points", len(tries) / len(each)) if by_point(rule) else ("repeats", 1)
+def _tries(rule, tries, compared) -> tuple[str, float]:
+    """What is tried, in words, and how often in a repeat that was measured, of which some may say nothing."""
+    return "points" if by_point(rule) else "repeats", len(tries) / len(compared.measured)
 
 
 def _decide_difference(rule, compared):
@@ -355,6 +355,7 @@ def check_grid(claim: dict, points: list[dict], parameters, *, file, known=()) -
     check_parameters(rule, parameters, file, claim["id"])
     _check_arms(rule, file, claim["id"])
     _check_along(rule, points, file, claim["id"])
+    _check_single_curve(claim, points, file)
     for part in ("of", "than", "where"):
         for name, want in rule.get(part, {}).items():
             check_value(name, want, points, known, file, f"{claim['id']}.rule.{part}.{name}")
@@ -378,6 +379,20 @@ def _check_along(rule, points, file, claim_id):
     if others:
         raise InputError(f"{rule['name']} follows a number, and {along} has other values: {', '.join(sorted(others))}",
                          file=file, key=f"{claim_id}.rule.along", allowed="a parameter whose values are numbers")
+
+
+def _check_single_curve(claim, points, file):
+    """InputError where a rule that has a single curve leaves open which of several it is."""
+    rule = claim["rule"]
+    if rule["name"] != "crosses_near":
+        return
+    wanted = {**rule.get("where", {}), **rule["of"]}
+    others = [{name: value for name, value in point.items() if name not in (rule["along"], *rule["of"])}
+              for point in points if has(point, wanted)]
+    for name in others[0] if others else ():
+        if len(values := {str(one.get(name)) for one in others}) > 1:
+            raise InputError(f"there is a curve for each {name}: {', '.join(sorted(values))}", file=file,
+                             key=f"{claim['id']}.rule.where.{name}", allowed="one of these values")
 
 
 def check_parameters(rule, parameters, file, claim_id):

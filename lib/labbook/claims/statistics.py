@@ -84,8 +84,10 @@ def _chance(still) -> float:
 
 
 def _at_most(k: int, n: int, chance: float) -> float:
-    """Probability of k events or fewer in n trials."""
-    return sum(math.comb(n, i) * chance**i * (1 - chance)**(n - i) for i in range(k + 1))
+    """Probability of k events or fewer in n trials, of a chance above 0 and below 1."""
+    yes, no = math.log(chance), math.log1p(-chance)     # by logarithms, since the factors of many trials overflow
+    return sum(math.exp(math.lgamma(n + 1) - math.lgamma(i + 1) - math.lgamma(n - i + 1) + i * yes + (n - i) * no)
+               for i in range(k + 1))
 
 
 def middle(ordered) -> float:

@@ -162,6 +162,7 @@ class Attempt:
         slices, metrics, further = list(slices), dict(metrics or {}), arm_metrics or {}
         parameter, = self.point.paired or [None]
         paired.check_slices(slices, parameter, self.point.arm_values)
+        paired.check_arms(further, parameter, self.point.arm_values)
         for given in (metrics, *(one.metrics for one in slices), *further.values()):
             _check_metrics(given, self.point)
         for one in slices:

@@ -65,7 +65,7 @@ def check(name, setup, vary, repeats, paired=None) -> None:
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise InputError(f"{name!r} is not a valid name of an experiment",
                          allowed="a letter, then a-z, 0-9, - and _")
-    if isinstance(repeats, bool) or repeats != int(repeats) or repeats < 0:
+    if isinstance(repeats, bool) or not isinstance(repeats, int) or repeats < 0:
         raise InputError(f"{repeats!r} repeats", key="repeats",
                          allowed="a whole number from 0 up; 0 leaves the experiment out")
     paired = _one_parameter(name, paired)

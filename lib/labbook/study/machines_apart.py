@@ -3,10 +3,9 @@
 import math
 import statistics
 
-from labbook.claims.decisions import NOT_REPLICATED, REPLICATED
+from labbook.claims.decisions import DECIDED
 from labbook.study.publication import machine_kind
 
-DECIDED = {REPLICATED, NOT_REPLICATED}
 
 
 def words(judged, rows: list[dict], machine_of, judge) -> str:
@@ -28,7 +27,7 @@ def _kinds(judged, rows, machines, judge) -> str:
     if len(kinds) < 2:
         return ""
     each = {kind: judge([row for row in rows if row["repeat"] in repeats]) for kind, repeats in kinds.items()}
-    differ = len({one.verdict for one in each.values()} & DECIDED) > 1
+    differ = len({one.verdict for one in each.values()}.intersection(DECIDED)) > 1
     verdicts = "; ".join(f"{kind}: {one.verdict}, {one.ours or 'nothing to compare'}" for kind, one in each.items())
     return ("kinds of machines disagree: " if differ else "by kind of machine: ") + verdicts
 

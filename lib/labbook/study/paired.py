@@ -64,8 +64,8 @@ def arm_summary(slices: list[Slice]) -> dict:
     """The metrics of an arm over all of its slices.
 
     Computed ones are of all rows together; `seconds` is the sum over the slices, and rate_per_s the
-    successful operations in that time. Given ones are means over the slices; a text or a list stays
-    if it is the same in all slices.
+    successful operations in that time. Given ones are means over the slices, but the most of those that say whether
+    the clients were the limit (`..._limited`); a text or a list stays if it is the same in all slices.
     """
     import pandas as pd
 
@@ -82,7 +82,9 @@ def _means(given: list[dict]) -> dict:
     found = {}
     for name in dict.fromkeys(name for metrics in given for name in metrics):
         values = [metrics[name] for metrics in given if name in metrics]
-        if all(map(_is_number, values)):
+        if all(map(_is_number, values)) and name.endswith("_limited"):
+            found[name] = max(values)
+        elif all(map(_is_number, values)):
             found[name] = values[0] if len(values) == 1 else math.fsum(values) / len(values)
         elif all(value == values[0] for value in values):
             found[name] = values[0]
@@ -121,6 +123,13 @@ def check_slices(slices: list[Slice], parameter: str, arms: list) -> None:
     for arm in arms:
         if arm not in {one.arm for one in slices}:
             raise InputError(f"no slice of {arm!r}", key=parameter, allowed="a slice or more of each arm")
+
+
+def check_arms(given: dict, parameter: str, arms: list) -> None:
+    """InputError for metrics of an unknown arm."""
+    for arm in given:
+        if arm not in arms:
+            raise InputError(f"there are metrics of {arm!r}, which is no arm", key=parameter, allowed=arms)
 
 
 def arm_results(slices: list[Slice], arms: list, further: dict) -> list[dict]:

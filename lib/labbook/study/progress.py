@@ -10,7 +10,7 @@ from pathlib import Path
 from labbook import paths
 from labbook.atomic_files import disk_errors
 from labbook.claims import claims
-from labbook.claims.decisions import NOT_REPLICATED, NOT_TESTABLE, REPLICATED
+from labbook.claims.decisions import DECIDED, NOT_TESTABLE
 from labbook.errors import LabbookError
 from labbook.study.parameters import given
 
@@ -30,6 +30,7 @@ class Progress:
     def __init__(self, study: str):
         self.study = study
         self.counts = {}        # experiment -> [done, total]
+        self._at_first = {}     # experiment -> done when it was declared
         self._before = self._decided = None     # the same of the last run, and the claims decided: for a line
         self.failed = 0
         self._tried, self._spent = 0, 0.0
@@ -40,6 +41,7 @@ class Progress:
         """`seconds`: estimate for `todo` from earlier records; None if unknown. guessed: these are of points with other
         parameters."""
         self.counts[experiment] = [total - len(todo), total]
+        self._at_first.setdefault(experiment, total - len(todo))
         self._report("plan", experiment, seconds=seconds, guessed=guessed, points=[p.label for p in todo])
 
     def hand_out(self, experiment: str, found: dict) -> None:
@@ -132,7 +134,8 @@ class Progress:
 
     def _of_last_run(self) -> dict:
         """{experiment: [done, total]} of the last run by the pipeline, so that what is declared later counts
-        from the start; {} where an experiment has another total now."""
+        from the start; {} where an experiment has another total now. Nothing is done where fewer points of an experiment
+        were valid when it was declared: what they depend on has changed."""
         if self._before is None:
             try:
                 found = json.loads((paths.build_dir() / "totals" / f"{self.study}.json").read_text())["experiments"]
@@ -140,12 +143,15 @@ class Progress:
             except (OSError, ValueError, KeyError, TypeError, LabbookError):
                 self._before = {}
         differs = any(self._before.get(name, count)[1] != count[1] for name, count in self.counts.items())
-        return {} if differs else self._before
+        if differs:
+            return {}
+        again = any(done < self._before.get(name, [0])[0] for name, done in self._at_first.items())
+        return {name: [0 if again else done, total] for name, (done, total) in self._before.items()}
 
     def _claims_decided(self) -> str:
         """How many claims are decided, by the stored verdicts; empty before there are any."""
         if self._decided is None:
             verdicts = [one["verdict"] for one in claims.verdicts(self.study) if one["verdict"] != NOT_TESTABLE]
-            decided = sum(verdict in (REPLICATED, NOT_REPLICATED) for verdict in verdicts)
+            decided = sum(verdict in DECIDED for verdict in verdicts)
             self._decided = f", {decided} of {len(verdicts)} claims decided" if verdicts else ""
         return self._decided

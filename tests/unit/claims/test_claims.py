@@ -113,6 +113,13 @@ def test_every_rule_can_be_written(write, name):
     (lambda c: c.update(headline="yes"), ["slower.headline"]),
     (lambda c: c.update(rule={"name": "always", "low": 1, "rate": 0}), ["slower.rule.rate", "0.5"]),
     (lambda c: c["rule"].update(symmetric="yes"), ["slower.rule.symmetric"]),
+    (lambda c: c.update(rule={"name": "always", "low": 1, "rate": 0.04}), ["slower.rule.rate", "0.05 or more, or per: point"]),
+    (lambda c: c["rule"].update(margin=float("inf")), ["slower.rule.margin", "a finite number"]),
+    (lambda c: c.update(rule={"name": "above", "value": float("nan")}), ["slower.rule.value", "a finite number"]),
+    (lambda c: c["rule"].update(where={"x": {"at_most": float("inf")}}), ["slower.rule.where.x.at_most", "a finite number"]),
+    (lambda c: c.update(rule={"name": "grows_with", "along": "clients", "of": {"clients": 1}}),
+     ["slower.rule.of.clients", "selects no arm"]),
+    (lambda c: c.update(headline=["slowr"]), ["slower.headline", "did you mean 'slower'"]),
     (lambda c: [c, c], ["slower: two claims have the same id"]),
     (lambda c: {"claims": [c]}, ["not of type array"]),
 ])
@@ -499,3 +506,11 @@ def test_too_few_repeats_have_their_range_and_no_level():
 
     one = {"measured": 2.0, "low": 1.8, "high": 2.2, "level": 0.75, "n": 3, "unit": "times"}
     assert ours(one) == "2 times (1.8 to 2.2 in 3 repeats)" and brief(one) == "2 times (1.8 to 2.2)"
+
+
+def test_a_damaged_file_of_verdicts_is_as_none(root):
+    claims.store("demo", {"id": "slower", "verdict": "open"})
+    claims.verdicts_path("demo").write_text('[{"id": "slo')
+    assert claims.verdicts("demo") == []
+    claims.store("demo", {"id": "slower", "verdict": "replicated"})
+    assert [one["verdict"] for one in claims.verdicts("demo")] == ["replicated"]

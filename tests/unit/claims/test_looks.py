@@ -137,6 +137,15 @@ def test_the_expected_look_comes_after_those_that_decided_nothing():
     assert looks.look_needed(numbers, 1, math.inf, symmetric=True) == 20
 
 
+def test_a_look_whose_interval_holds_an_earlier_ones_is_not_expected_to_decide():
+    """At 9 repeats as many values may lie beyond the interval as at 6: none."""
+    numbers = [.98, 1.2, 1.25, 1.3, 1.3, 1.35]
+    assert looks.look_needed(numbers, 1, math.inf) == 12
+    assert looks.look_needed([*numbers, 1.3, 1.3, 1.3], 1, math.inf) == 12
+    assert looks.interval([*numbers, 1.3, 1.3, 1.3]).low == looks.interval(numbers).low == .98
+    assert looks.look_needed(numbers, 1, math.inf, outlying=looks.OUTLYING_LEANING) == 20
+
+
 @pytest.mark.parametrize("made_up", [1e-6, 1.07, 1e6])
 def test_what_stands_for_a_number_that_is_lacking_makes_no_spread(made_up):
     numbers = [math.exp(0.065 + 0.1 * z) for z in (-1, 0, 1, -1, 0, 1, -1, 0, 1)]

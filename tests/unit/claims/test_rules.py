@@ -12,6 +12,7 @@ from labbook.claims.rules import (
     OPEN,
     REPLICATED,
     crossing,
+    check_grid,
     decide,
 )
 from labbook.errors import InputError
@@ -126,6 +127,32 @@ def test_a_repeat_that_lacks_a_value_counts_on_either_side():
     for row in data:
         row["mean_ms"] = math.nan
     assert judged({"name": "greater"} | AB, data).verdict == NOT_TESTABLE
+
+
+def test_beside_a_baseline_that_the_clients_limited_the_number_is_unknown():
+    data = rows(lambda s, c, r: 10.0 if s == "a" else 9.5)
+    null = [row | {"system": "null", "mean_ms": 8.5, "client_limited": 1} for row in data if row["system"] == "a"]
+    rule = {"name": "greater", "margin": 1.2} | AB
+    assert judged(rule | {"baseline": {"arm": {"system": "null"}}}, data + null).verdict == NOT_TESTABLE
+    of_point = [row | {"idle_ms": 8.5, "idle_ms_limited": 1} for row in data]
+    assert judged(rule | {"baseline": {"metric": "idle_ms"}}, of_point).verdict == NOT_TESTABLE
+    free = [row | {"client_limited": 0} for row in null]
+    assert judged(rule | {"baseline": {"arm": {"system": "null"}}}, data + free).verdict == REPLICATED
+
+
+def test_a_rule_with_one_curve_says_which_before_anything_is_measured():
+    claim = {"id": "x", "metric": "mean_ms", "rule": {"name": "crosses_near", "along": "clients", "at": 30, "within": 5} | AB}
+    grid = [{"system": s, "clients": c, "op": op} for s in "ab" for c in (1, 50) for op in ("read", "write")]
+    with pytest.raises(InputError, match="x.rule.where.op: there is a curve for each op: read, write"):
+        check_grid(claim, grid, ("system", "clients", "op"), file="claims.yml")
+    claim["rule"]["where"] = {"op": "read"}
+    check_grid(claim, grid, ("system", "clients", "op"), file="claims.yml")
+
+
+def test_what_repeats_without_a_value_cost_is_expected_of_further_ones():
+    data = [row | {"mean_ms": math.nan if row["repeat"] in (3, 9) else 1.0} for row in rows(factor(1), 30)]
+    found = judged({"name": "always", "high": 2}, data)
+    assert (found.verdict, found.repeats_needed) == (OPEN, 60)
 
 
 @pytest.mark.parametrize("rule, number", [({"name": "greater"} | AB, 10), ({"name": "grows_with", "along": "clients"}, 10)])

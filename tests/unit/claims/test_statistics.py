@@ -141,6 +141,8 @@ def test_the_interval_of_a_share_is_the_known_one():
     found = share_interval(4, 10)       # Clopper and Pearson's
     assert (found.low, found.high) == pytest.approx((0.12155, 0.73762), abs=1e-5)
     assert share_interval(10, 10).high == 1 and share_interval(0, 10).low == 0
+    found = share_interval(600, 2000)
+    assert (found.low, found.high) == pytest.approx((0.27997, 0.32062), abs=1e-5)
 
 
 @pytest.mark.parametrize("repeats, rate", [(6, 0.4), (11, 0.25), (29, 0.1)])

@@ -372,3 +372,16 @@ def test_a_plan_says_how_arms_will_be_up(root, make, monkeypatch, tmp_path):
     story.read_on()
     line, = plan._experiments(story)
     assert line.startswith("  speed: ") and line.endswith("; a and b are up at once")
+
+
+def test_metrics_of_an_arm_that_there_is_not_are_refused(make):
+    study, speed = make(**ARMS)
+    point = next(iter(speed.remaining()))
+    with pytest.raises(InputError, match="metrics of 'B'.*a, b"), study.attempt(point) as attempt:
+        attempt.record_slices([Slice("a", 1, rows()), Slice("b", 1, rows())], arm_metrics={"B": {"client_limited": 1}})
+
+
+def test_an_arm_that_the_clients_limited_in_one_slice_is_limited():
+    parts = [Slice("a", 1, rows(), {"client_limited": 1.0, "cores": 1.0}), Slice("a", 2, rows(), {"client_limited": 0.0, "cores": 2.0})]
+    found = paired.arm_summary(parts)
+    assert (found["client_limited"], found["cores"]) == (1.0, 1.5)

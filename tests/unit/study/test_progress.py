@@ -39,6 +39,19 @@ def test_what_is_declared_later_counts_from_the_start_and_claims_are_counted(roo
         assert capsys.readouterr().err.startswith(f"\r{line}")
 
 
+def test_after_a_change_of_code_what_is_declared_later_counts_as_not_done(root, monkeypatch, capsys):
+    monkeypatch.setattr(progress, "interactive", lambda: True)
+    (root / "build/totals").mkdir(parents=True)
+    (root / "build/totals/demo.json").write_text(json.dumps({"key": "", "experiments": {
+        "speed": {"done": 4, "total": 4}, "disks": {"done": 10, "total": 10}}}))
+    reporter = progress.Progress("demo")
+    reporter.plan("speed", POINTS, 4, None)
+    reporter.start(POINTS[0])
+    assert capsys.readouterr().err.startswith(f"\r{4 - len(POINTS)}/14  speed")
+    reporter.done(POINTS[0], 60, new=True)
+    assert f"{5 - len(POINTS)}/14, about" in capsys.readouterr().err
+
+
 class Shell:
     """A notebook's: what is displayed, and how often it was renewed."""
 

@@ -48,7 +48,7 @@ def measure_pair(attempt, experiment, measure) -> None:
         done.append(measure(Run(one.point, attempt.lab), clusters[one.arm]))
         one.rows, one.metrics = done[-1].rows, done[-1].metrics | {"rested": float(all(rested))}
     attempt.record_slices(slices, facts={str(one.arm): each.facts for one, each in zip(slices, done)},
-                          arm_metrics=limited_ones(slices), series=together(slices, done))
+                          series=together(slices, done))
 
 
 def both_up(attempt, experiment) -> dict:
@@ -56,17 +56,6 @@ def both_up(attempt, experiment) -> dict:
     arms = sorted({arm for point in experiment.points() for arm in point.arm_values})
     return dict(zip(arms, attempt.setup(lambda lab: in_parallel(arms, lambda arm: cluster_up(
         lab, attempt.point.of(arm), attempt.hosts(arm))))))
-
-
-def limited_ones(slices) -> dict:
-    """{arm: {metric: 1 where the clients limited it in one of the arm's slices}}."""
-    found = {}
-    for one in slices:
-        of_arm = found.setdefault(one.arm, {})
-        for name, value in one.metrics.items():
-            if name.endswith("_limited"):
-                of_arm[name] = max(value, of_arm.get(name, 0.0))
-    return found
 
 
 def together(slices, done) -> dict:

@@ -124,8 +124,7 @@ def _measure(study, experiment, ceiling, place, watch=None) -> None:
             series = {"series": {"stages": pd.concat(frames, ignore_index=True)}} if frames else {}
             attempt.record_slices(slices, **series, facts={
                 arm: target.facts_when_warm for arm, (target, _) in servers.items()}, arm_metrics={
-                arm: {**target.warmth.metrics, "client_limited": max(
-                    one.metrics["client_limited"] for one in slices if one.arm == arm)}
+                arm: target.warmth.metrics
                 for arm, (target, _) in servers.items()})
 
 

@@ -16,7 +16,7 @@ from datetime import datetime
 
 from labbook import paths
 from labbook.atomic_files import write_whole
-from labbook.claims.decisions import NOT_REPLICATED, REPLICATED
+from labbook.claims.decisions import DECIDED
 from labbook.errors import InputError
 from labbook.lab import LabDescription
 from labbook.study.point import normal
@@ -45,7 +45,7 @@ def _decided(study: str, machine: str) -> int:
     """How many claims a set decided when it was judged last; 0 without its claims.json."""
     try:
         judged = json.loads((folder(study, machine) / "claims.json").read_text())["claims"]
-        return sum(one["verdict"] in (REPLICATED, NOT_REPLICATED) for one in judged)
+        return sum(one["verdict"] in DECIDED for one in judged)
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return 0
 

@@ -135,7 +135,7 @@ def _judged_from(study: str, machine: str) -> str:
     """Digest of the rules, the claims and the set's points."""
     digest = hashlib.sha256()
     files = [*sorted(RULES.glob("*.py")), claims.path(study),
-             paths.papers(study) / "full.yml", published.folder(study, machine) / "run.json",
+             paths.papers(study) / "full.yml", paths.papers(study) / "paper.yml", published.folder(study, machine) / "run.json",
              *sorted(published.folder(study, machine).glob("*.parquet"))]
     for path in files:
         if path.is_file():

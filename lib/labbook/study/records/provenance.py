@@ -35,8 +35,8 @@ def place(environment: Path) -> str:
     """Name of the folder of records for an environment file, which identifies where was measured.
 
     Without remote hosts it is this machine's id. With remote hosts it is a digest of their names,
-    addresses, sites and roles, but not of logins and keys. The user's clouds (by name and endpoint)
-    and the user's benchmark programs, where the environment has any, are part of the digest.
+    addresses, sites and roles, but not of logins and keys. The user's clouds (by name, endpoint and what servers
+    start from) and the user's benchmark programs (by name and path), where the environment has any, are part of it.
     """
     from labbook.study.point import digest
 
@@ -45,10 +45,11 @@ def place(environment: Path) -> str:
         return machine_id()
     what = sorted([h.name, h.address, h.data, h.site, sorted(h.roles)] for h in defined.hosts)
     if defined.clouds:
-        clouds = sorted([c.name, c.kind, c.endpoint or c.profile, c.region or ""] for c in defined.clouds)
+        clouds = sorted([c.name, c.kind, c.endpoint or c.profile, c.region, c.zone, c.network, sorted(c.images.items()),
+                         sorted(c.flavors.items())] for c in defined.clouds)      # names differ
         what = [what or machine_id(), clouds]
     if defined.programs:
-        what = [what or machine_id(), sorted(defined.programs)]
+        what = [what or machine_id(), sorted(defined.programs.items())]
     return f"{environment.stem}-{digest(what)[:10]}"
 
 

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import warnings
 from functools import lru_cache
 from pathlib import Path
@@ -137,8 +138,12 @@ class Records:
         if path.exists():
             old = self.folder / "superseded" / f"{path.stem}-{path.stat().st_mtime_ns}.parquet"
             old.parent.mkdir(exist_ok=True)
-            with contextlib.suppress(FileExistsError):
+            try:
                 os.link(path, old)
+            except FileExistsError:
+                pass
+            except OSError:     # a file system without hard links
+                shutil.copy2(path, old)
 
     def rows(self, key: str):
         """DataFrame of a point's rows; InputError without a record on this machine."""

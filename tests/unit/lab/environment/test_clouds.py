@@ -162,6 +162,9 @@ def test_records_of_another_cloud_are_of_another_place(home, tmp_path):
     assert mine.startswith("clouds-") and place(FILE) == mine
     assert place(changed(older__endpoint="https://other.example.org/")) != mine
     assert place(changed(older__credentials="~/other")) == mine     # how it is reached
+    for other in (changed(older__images={"guest": "emi-2"}), changed(older__flavors={"m1.small": "c1"}),
+                  changed(older__zone="b"), changed(older__network="n2")):
+        assert place(other) != mine
     assert place({"provider": "namespaces"}) == provenance.machine_id()
 
 

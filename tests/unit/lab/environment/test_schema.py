@@ -30,8 +30,9 @@ def test_what_is_wrong_names_file_key_and_what_is_allowed(programs, key, expecte
 def test_what_they_give_is_kept_apart_from_what_ours_give(tmp_path):
     files = {}
     for name, text in (("ours", ""), ("npb", "programs: {npb: /x}\n"),
+                       ("other", "programs: {npb: /z}\n"),
                        ("both", "programs: {npb: /x, unixbench: /y}\n")):
         files[name] = tmp_path / "mine.yml"
         files[name].write_text(f"provider: namespaces\n{text}")
         files[name] = provenance.place(files[name])
-    assert len(set(files.values())) == 3 and files["ours"] == provenance.machine_id()
+    assert len(set(files.values())) == 4 and files["ours"] == provenance.machine_id()

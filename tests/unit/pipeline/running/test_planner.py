@@ -281,8 +281,8 @@ def test_a_claim_that_whole_repeats_could_not_judge_is_asked_no_more():
 
 def test_a_claim_of_none_is_planned_with_the_repeats_without_one_that_it_takes():
     never = {"name": "always", "high": 0}
-    assert [least_repeats(rule, 4) for rule in (never, never | {"rate": 0.05}, never | {"per": "point"}, {"name": "greater"})] == [
-        30, 60, 9, 6]
+    assert [least_repeats(rule, 4) for rule in (never, never | {"rate": 0.05}, never | {"per": "point"}, {"name": "greater"}, {"name": "differs_over"})] == [
+        30, 60, 9, 6, 8]
     one = planner.Claim("c", "e", frozenset([0]), 0, None, "not run", least=30)
     assert one.expected(LOOKS) == 30
     survey = {"claims": [{"id": "c", "experiment": "e", "points": [0], "verdict": "not run", "needed": None, "least": 30}],

@@ -76,6 +76,14 @@ def test_an_older_record_is_kept_until_the_new_one_is_written(records, monkeypat
     assert read_meta(old)["value"] == 1
 
 
+def test_an_older_record_is_copied_where_the_file_system_has_no_hard_links(records, monkeypatch):
+    put(records, value=1)
+    monkeypatch.setattr(os, "link", lambda *_: (_ for _ in ()).throw(OSError(errno.EPERM, "no links here")))
+    put(records, value=2)
+    old, = (records.folder / "superseded").iterdir()
+    assert (records.meta("k")["value"], read_meta(old)["value"]) == (2, 1)
+
+
 def test_a_full_disk_is_reported_and_loses_nothing(records, monkeypatch):
     put(records, value=1)
     files = set(records.folder.iterdir())
