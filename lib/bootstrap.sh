@@ -55,7 +55,7 @@ own_library() {     # a link lends another checkout's on purpose
 }
 
 # uv does not read pip's settings. Who has set an index there gets pip.
-own_index() { $pip config list | grep -qE '\.(index-url|extra-index-url|no-index)='; }
+own_index() { "$venv/bin/python" -m pip --disable-pip-version-check config list | grep -qE '\.(index-url|extra-index-url|no-index)='; }
 
 by_uv() {
     certificates=/etc/ssl/certs/ca-certificates.crt     # knows a company's own, where there is one
@@ -76,6 +76,8 @@ install_labbook() {
     { ! own_index && by_uv; } || $pip install $checked $pins || fail "$refused"
     $pip install --no-deps --no-build-isolation --no-index -e . || fail "pip could not install labbook into $venv"
 }
+
+installed() { "$venv/bin/python" -m pip --disable-pip-version-check list --format freeze | sha256sum; }
 
 mkdir -p build
 lock=build/bootstrap.lock
@@ -102,9 +104,14 @@ if ! whole; then
     : >"$making"
     say "making $venv with $("$python" --version)"
     "$python" -m venv "$venv" || fail "$python could not make $venv"
+else
+    before=$(installed)
 fi
 : >"$making"
-install_labbook
+if ! (install_labbook); then    # everything is fetched before anything changes
+    [ -z "${before:-}" ] || [ "$before" != "$(installed)" ] || { rm "$making"; say "$venv is as it was"; }
+    exit 1
+fi
 "$venv/bin/python" -c 'import labbook' || fail "labbook does not import from $venv"
 # Hosts see all this, but cannot write: there, each start would compile it anew. Not all of it is meant for this Python.
 "$venv/bin/python" -m compileall -qq -j 0 -x '/tests?/' "$venv"/lib/python*/site-packages lib/labbook || true

@@ -1,6 +1,8 @@
 """The command line. A command's code is imported when the command is used."""
 
 import argparse
+import contextlib
+import errno
 import importlib
 import os
 import sys
@@ -43,8 +45,10 @@ def main(argv=None) -> int:
     except KeyboardInterrupt:
         print(f"{_name()} interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # as `| head` leaves us
+    except OSError as error:
+        if error.errno not in (errno.EPIPE, errno.EIO) or error.filename:
+            return _report(error, given.command)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # as `| head` or a hang-up leaves us
         return 1
     except Exception as error:
         return _report(error, given.command)
@@ -65,9 +69,10 @@ def _report(error: Exception, command: str) -> int:
     error = _full_disk(error) if is_full(error) else error
     expected = isinstance(error, LabbookError)
     message = str(error) if expected else f"unexpected {type(error).__name__}: {error}"
-    print(f"{_name()} {message}", file=sys.stderr)
-    if log:
-        print(f"  traceback: {log}", file=sys.stderr)
+    with contextlib.suppress(OSError):      # a terminal that has hung up
+        print(f"{_name()} {message}", file=sys.stderr)
+        if log:
+            print(f"  traceback: {log}", file=sys.stderr)
     return 2 if isinstance(error, InputError) else 1
 
 

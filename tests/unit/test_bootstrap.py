@@ -94,6 +94,45 @@ def test_one_that_is_up_to_date_is_left_alone(checkout):
     assert done.returncode == 0 and done.stderr == ""
 
 
+PYTHON = """#!/bin/sh
+case "$*" in
+    *labbook*) echo {library}/__init__.py;;
+    *" install "*) [ ! -e breaks ] || echo > .venv/other; echo "no route to the index" >&2; exit 1;;
+    *" list "*) echo pip==1; [ ! -e .venv/other ] || echo other==1;;
+    *" config list") case "$*" in *--quiet*) ;; *) echo ":env:.index-url='https://mirror.example/simple'";; esac;;
+esac
+"""
+
+
+def changed_environment(checkout) -> None:
+    """A .venv that works and is not up to date, in which nothing can be installed."""
+    environment(checkout, checkout.resolve() / "lib/labbook")
+    (checkout / ".venv/bin/python").write_text(PYTHON.format(library=checkout.resolve() / "lib/labbook"))
+    (checkout / "pyproject.toml").write_text("another pin")
+
+
+def test_one_that_cannot_be_brought_up_to_date_is_as_it_was(checkout):
+    changed_environment(checkout)
+    for _ in range(2):
+        done = bootstrap(checkout, PYTHON="no-such-python")
+        assert done.returncode == 1 and done.stderr.endswith("labbook: .venv is as it was\n")
+    assert "no route to the index" in done.stderr and not (checkout / ".venv/labbook.making").exists()
+
+
+def test_one_that_is_half_changed_is_made_again(checkout):
+    changed_environment(checkout)
+    (checkout / "breaks").touch()
+    assert "as it was" not in bootstrap(checkout, PYTHON="no-such-python").stderr
+    assert "no Python 3.11 or newer" in bootstrap(checkout, PYTHON="no-such-python").stderr
+
+
+def test_an_index_of_the_users_own_is_seen(checkout):
+    changed_environment(checkout)
+    function = re.search(r"^own_index\(\) .*$", (checkout / "lib/bootstrap.sh").read_text(), re.M)[0]
+    assert subprocess.run(["sh", "-c", f"venv=.venv pip='.venv/bin/python -m pip --quiet'\n{function}\nown_index"],
+                          cwd=checkout).returncode == 0
+
+
 def test_one_that_was_copied_is_made_again(checkout, tmp_path_factory):
     environment(checkout, checkout.resolve() / "lib/labbook")
     copy = tmp_path_factory.mktemp("copy") / "labbook"

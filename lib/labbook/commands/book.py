@@ -40,6 +40,8 @@ def _run_fleet(given, options) -> int:
     if given.dry_run:
         from labbook.pipeline.fleet.plan import plan
 
+        if given.verbose:
+            raise InputError("a plan for a fleet lists no points", key="-v", allowed="with --dry-run on one machine")
         return plan(given.studies, options, given.fleet)
     return run.run_fleet(given.studies, options, given.fleet, given.cluster)
 
@@ -48,6 +50,8 @@ def _check_asking(given) -> None:
     """InputError for options that do not go together."""
     if given.claims and not given.until_decided:
         raise InputError("needs --until-decided", key="--claims")
+    if given.verbose and not given.dry_run:
+        raise InputError("what is listed is a plan", key="-v", allowed="with --dry-run")
     if given.until_decided and _published():
         raise InputError("published results get no further repeats", key="--until-decided", allowed=_NOT_PUBLISHED)
     of_measuring = {"-p": given.given, "--environment": given.environment, "--remeasure": given.remeasure,
@@ -80,7 +84,7 @@ def status(given) -> int:
     from labbook.pipeline.executing.driver import log_of
     from labbook.pipeline.running import asking, status
 
-    rows = status.write()
+    rows = status.rows()
     labs, clouds = _labs(), _clouds()
     if given.json:
         print(json.dumps({"studies": rows, "labs": labs, "clouds": clouds, "fleet": status.fleet()}, indent=1,

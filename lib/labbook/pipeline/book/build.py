@@ -2,6 +2,8 @@
 
 import contextlib
 import fcntl
+import hashlib
+import json
 import os
 import re
 import shutil
@@ -17,7 +19,10 @@ from labbook.pipeline.executing import pages
 from labbook.pipeline.sources import keys, notebooks
 
 _TAIL_LINES = 25
-_JUPYTER_BOOK = "from jupyter_book.cli.main import main; main()"  # of this interpreter
+# Of this interpreter; it ends with labbook, whose lock no longer holds then.
+_JUPYTER_BOOK = ("from labbook.pipeline.executing.jupyter_kernel import die_with; die_with({}); "
+                 "from jupyter_book.cli.main import main; main()")
+_COPIED = ("html/_static/points", "html/_downloads")      # Sphinx copies all of them each time, and removes none
 
 
 def build() -> Path:
@@ -57,12 +62,14 @@ def sphinx(staged: Path, name: str, *builder: str) -> Path:
     Sphinx stores what it has read also where it warned of it, and would not warn again: only what a run
     without warnings left is built upon."""
     out, log = paths.build_dir() / name, paths.build_dir() / "logs" / f"{name}.log"
-    whole = out / "whole"
-    if out.is_dir() and not whole.is_file():
+    whole, shape = out / "whole", _shape(staged)
+    if out.is_dir() and not (whole.is_file() and whole.read_text() == shape):
         shutil.rmtree(out)
     whole.unlink(missing_ok=True)
+    for copied in _COPIED:
+        shutil.rmtree(out / "_build" / copied, ignore_errors=True)
     log.parent.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-c", _JUPYTER_BOOK, "build", str(staged), "--path-output", str(out),
+    command = [sys.executable, "-c", _JUPYTER_BOOK.format(os.getpid()), "build", str(staged), "--path-output", str(out),
                "--warningiserror", "--keep-going", *builder]
     with open(log, "w") as file:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file,
@@ -71,8 +78,22 @@ def sphinx(staged: Path, name: str, *builder: str) -> Path:
     if done.returncode:
         raise LabbookError(f"the book could not be built (log: {log})\n"
                            f"{tail(log.read_text())}")
-    whole.touch()
+    whole.write_text(shape)
     return out / "_build"
+
+
+def _shape(staged: Path) -> str:
+    """Digest of what all pages show of each other: the chapters, in their order, and the title of each page. Sphinx
+    writes only pages anew that have changed themselves, and removes none."""
+    titles = [_first_heading(path) for path in sorted(staged.rglob("*")) if path.suffix in (".md", ".ipynb")]
+    return hashlib.sha256(json.dumps([(staged / "_toc.yml").read_text(), titles]).encode()).hexdigest()
+
+
+def _first_heading(page: Path) -> str:
+    text = page.read_text()
+    if page.suffix == ".ipynb":
+        text = "\n".join(notebooks.source(cell) for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown")
+    return next((line for line in text.splitlines() if line.startswith("# ")), page.name)
 
 
 def failed_pages() -> list[str]:

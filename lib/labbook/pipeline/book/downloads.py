@@ -3,6 +3,7 @@ page, with the command that makes it again."""
 
 import contextlib
 import functools
+import hashlib
 import io
 import json
 import shlex
@@ -37,13 +38,18 @@ def remembered(name: str, note: dict, staged: Path, make) -> dict[str, bytes]:
     made_from = {"page": note["page"]}     # the key is none where a later run was stopped, whose points are no page's
     try:
         known = json.loads(mark.read_text())
-        if known["of"] == made_from:
-            return {name: (staged / name).read_bytes() for name in known["files"]}
-    except (FileNotFoundError, ValueError, KeyError):
+        staged_files = {name: (staged / name).read_bytes() for name in known["files"]}
+        if known["of"] == made_from and known["files"] == _digests(staged_files):
+            return staged_files     # not where staging ended in between, and these are another page's
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
         pass
     made = make()
-    pages.write_atomically(mark, json.dumps({"of": made_from, "files": list(made)}))
+    pages.write_atomically(mark, json.dumps({"of": made_from, "files": _digests(made)}))
     return made
+
+
+def _digests(made: dict[str, bytes]) -> dict[str, str]:
+    return {name: hashlib.sha256(data).hexdigest() for name, data in made.items()}
 
 
 def _made(study: str, note: dict) -> dict[str, bytes]:

@@ -76,7 +76,7 @@ class Interrupts:
 
 
 class Unbroken:
-    """A stream that goes on into nothing once its reader has ended."""
+    """A stream that goes on into nothing once its reader has ended, or its terminal has hung up."""
 
     def __init__(self, stream):
         self._stream = stream
@@ -97,7 +97,9 @@ class Unbroken:
     def _into_nothing(self):
         try:
             yield
-        except BrokenPipeError:
+        except OSError as error:
+            if error.errno not in (errno.EPIPE, errno.EIO):
+                raise
             with open(os.devnull, "wb") as nothing:     # what is in the buffer goes there, too
                 os.dup2(nothing.fileno(), self._stream.fileno())
 
@@ -274,8 +276,10 @@ def sweep_sockets() -> None:
 
 
 def sweep_records() -> None:
-    """Remove the partial records of killed runs, of all studies."""
+    """Remove what killed commands left half written: records of all studies, and notes on them below build/."""
     remove_unfinished(paths.records_dir().rglob(f"{UNFINISHED}*"))
+    for folder in (".", "*", "published/*"):
+        remove_unfinished(paths.build_dir().glob(f"{folder}/{UNFINISHED}*"))
 
 
 def _runtime_dir() -> str | None:

@@ -1,12 +1,14 @@
 """`labbook doctor --fleet` and `labbook install --fleet`: look at all machines of a fleet at once, and prepare them."""
 
 import json
+import secrets
 import shlex
 import subprocess
 import sys
 import tarfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from labbook import colour, paths
@@ -22,6 +24,7 @@ LOOK_SECONDS, DOCTOR_SECONDS, INSTALL_SECONDS = 60, 300, 3600
 CHUNK = 1 << 18
 ABOUT = ("import json, sys; from labbook.pipeline.fleet import on_machine; "
          "print(json.dumps(on_machine.about(sys.argv[1:])))")
+_connections = set()    # those that are open, see _of_each
 UNDER_WAY = "from labbook.pipeline.fleet import on_machine; print(on_machine.under_way() or '')"
 
 
@@ -40,8 +43,7 @@ def doctor(studies, file, as_json=False, profile="quick") -> int:
     """Print what each machine of a fleet lacks; 1 if any study finds no machine, or a machine cannot be used."""
     fleet, studies = Fleet.load(file), notebooks.selected(studies)
     compare = fitness.Fitness(studies, {one.name: one.studies for one in fleet.machines})
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        seen = list(pool.map(lambda machine: _look(machine, studies, profile), fleet.machines))
+    seen = _of_each(fleet.machines, lambda machine: _look(machine, studies, profile))
     for one in seen:
         _judge(one, compare, studies)
     if as_json:
@@ -52,10 +54,37 @@ def doctor(studies, file, as_json=False, profile="quick") -> int:
     return int(any(one.problem for one in seen) or measured != set(studies))
 
 
+def _of_each(machines, action) -> list:
+    """`action(machine)` of all, AT_ONCE at a time. On Ctrl-C the connections are closed, so that what waits for a
+    command on a machine ends at once; the command goes on there until it writes to the closed connection."""
+    pool = ThreadPoolExecutor(AT_ONCE)
+    try:
+        return list(pool.map(action, machines))
+    except KeyboardInterrupt:
+        print("labbook: stopping; what was begun on machines may go on there", file=sys.stderr, flush=True)
+        pool.shutdown(wait=False, cancel_futures=True)
+        for connection in list(_connections):
+            ssh.close(connection)
+        raise
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _connect(machine):
+    connection = ssh.connect(machine.name, machine.login)
+    _connections.add(connection)
+    return connection
+
+
+def _close(connection) -> None:
+    _connections.discard(connection)
+    ssh.close(connection)
+
+
 def _look(machine, studies, profile) -> Seen:
     seen = Seen(machine.name)
     try:
-        connection = ssh.connect(machine.name, machine.login)
+        connection = _connect(machine)
     except LabError as error:
         seen.problem, seen.remedy = error.message, "Check address, user, key and known_hosts in the fleet file"
         return seen
@@ -79,7 +108,7 @@ def _look(machine, studies, profile) -> Seen:
     except (ssh.TimedOut, *ssh.LOST, ValueError) as error:
         seen.problem = f"no answer: {str(error) or type(error).__name__}"
     finally:
-        ssh.close(connection)
+        _close(connection)
     return seen
 
 
@@ -110,8 +139,9 @@ def install(studies, file, profile) -> int:
     """Prepare the machines that allow it for a profile; 1 if one of them could not be, with its reason."""
     fleet, studies = Fleet.load(file), notebooks.selected(studies)
     began = time.monotonic()
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        problems = [one for one in pool.map(lambda machine: _prepare(machine, studies, profile), fleet.machines) if one]
+    with _marked() as mark:
+        problems = [one for one in _of_each(
+            fleet.machines, lambda machine: _prepare(machine, studies, profile, mark)) if one]
     for problem in problems:
         print(f"labbook: {problem}", file=sys.stderr)
     if not problems:
@@ -120,20 +150,33 @@ def install(studies, file, profile) -> int:
     return int(bool(problems))
 
 
-def _prepare(machine, studies, profile) -> str | None:
+@contextmanager
+def _marked():
+    """The name of a file in this checkout while the block lasts. A machine with such a file in its checkout has this
+    one, or that of another machine to which it is being copied."""
+    mark = paths.checkout() / "build" / f".copying-{secrets.token_hex(8)}"
+    mark.parent.mkdir(exist_ok=True)
+    mark.touch()
+    try:
+        yield f"build/{mark.name}"
+    finally:
+        mark.unlink(missing_ok=True)
+
+
+def _prepare(machine, studies, profile, mark) -> str | None:
     """Why a machine could not be prepared, or None."""
     if not machine.allow:
         print(f"{machine.name}: the fleet file allows nothing there", file=sys.stderr)
         return None
     try:
-        connection = ssh.connect(machine.name, machine.login)
+        connection = _connect(machine)
     except LabError as error:
         return error.message
     try:
         _require_idle(connection, machine)
         if machine.may("code"):
             _say(machine, "copying this checkout and making its Python environment")
-            _send_checkout(connection, machine)
+            _send_checkout(connection, machine, mark)
             _must(connection, machine, "lib/bootstrap.sh", "making its Python environment")
         if machine.may("packages") and (mine := _allowed(machine, studies)):
             _say(machine, "installing what studies need")
@@ -142,7 +185,7 @@ def _prepare(machine, studies, profile) -> str | None:
     except (LabbookError, ssh.TimedOut, *ssh.LOST) as error:
         return f"{machine.name}: {str(error) or 'no answer in time'}"
     finally:
-        ssh.close(connection)
+        _close(connection)
     return None
 
 
@@ -177,14 +220,27 @@ def _run(connection, machine, command: str, seconds: float):
     return code, out, complaint
 
 
-def _send_checkout(connection, machine) -> None:
-    """All that git knows here, as it is now, and what it does not know of studies' data is left alone there."""
-    files = _tracked()
+def _send_checkout(connection, machine, mark) -> None:
+    """All that git knows here, as it is now, and what it does not know of studies' data is left alone there. `mark`:
+    see _marked; it stays there while the files are copied. LabError where the machine has it already."""
+    files = sorted(_tracked(), key=lambda name: name != "_toc.yml")     # first, since by it half a copy is known
     folder = shlex.quote(str(machine.checkout))
     out, complaint, code = ssh.run(connection, f"mkdir -p {folder} && cd {folder} && ls -A | head -n 50", LOOK_SECONDS)
     there = set(out.split())
-    if there and "_toc.yml" not in there:
+    if there - {"build"} and "_toc.yml" not in there:
         raise LabError(f"{machine.checkout} is there, and is no checkout of labbook", remedy="Name another `checkout`")
+    _, _, code = ssh.run(connection, f"cd {folder} && mkdir -p build && set -C && : > {mark}", LOOK_SECONDS)
+    if code:
+        raise LabError(f"{machine.checkout} is this checkout, or another machine's of this fleet: its files would be "
+                       "removed while they are copied", remedy="Name another `checkout`, or allow no `code` there")
+    try:
+        _copy(connection, folder, files)
+    finally:
+        with suppress(LabbookError, ssh.TimedOut, *ssh.LOST):
+            ssh.run(connection, f"rm -f {folder}/{mark}", LOOK_SECONDS)
+
+
+def _copy(connection, folder, files) -> None:
     channel = connection.transport.open_session(timeout=LOOK_SECONDS)
     channel.settimeout(LOOK_SECONDS)
     # the library is replaced whole: a module that is gone here would change its fingerprint there

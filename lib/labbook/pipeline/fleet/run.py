@@ -277,9 +277,7 @@ class _Asking(asking.Asking):
     def next_round(self, round_s):
         """As on one machine, but in the same time the study's share of a fleet measures so many times as much."""
         workers, until = self._of.workers(self.study), self._time_is_up()
-        self._stop = None if until is None else until - asking.PAGE_ROUNDS * round_s
-        stop = self._stop and time.time() + max(self._stop - time.time(), 0) * workers
-        following, board = asking.next_round(self.asks, self.survey, stop, round_s)
+        following, board = self._chosen_round(until, round_s, workers)
         shorter = {"seconds": round(board["seconds"] / workers, 1),
                    "open": [one | {"seconds": round(one["seconds"] / workers, 1)} for one in board["open"]],
                    "cut": self._is_cut(following, until)}

@@ -185,13 +185,19 @@ class Asking:
     def next_round(self, round_s: float) -> planner.Round:
         """The next round, by the last survey; the board shows it."""
         until = self._time_is_up()
-        self._stop = None if until is None else until - PAGE_ROUNDS * round_s
-        following, board = next_round(self.asks, self.survey, self._stop, round_s)
-        if self.asks.quick and not following.repeats and following.late:
-            self._stop = _earliest(self._until, until + OVERTIME * self.asks.seconds) - PAGE_ROUNDS * round_s
-            following, board = last_rounds(self.asks, self.survey, self._stop, round_s)
+        following, board = self._chosen_round(until, round_s)
         self.board = board | {"cut": self._is_cut(following, until)}
         return following
+
+    def _chosen_round(self, until, round_s, workers=1) -> tuple[planner.Round, dict]:
+        """The round that fits the time, of a quick run perhaps its overtime. workers: how many machines measure at the
+        same time."""
+        self._stop = None if until is None else until - PAGE_ROUNDS * round_s
+        following, board = next_round(self.asks, self.survey, _for_all(self._stop, workers), round_s)
+        if self.asks.quick and not following.repeats and following.late:
+            self._stop = _earliest(self._until, until + OVERTIME * self.asks.seconds) - PAGE_ROUNDS * round_s
+            following, board = last_rounds(self.asks, self.survey, _for_all(self._stop, workers), round_s)
+        return following, board
 
     def _is_cut(self, following, until) -> bool:
         """Whether the time of the command (--for) ends before claims would be decided, and not that of lab.yml."""
@@ -317,6 +323,11 @@ def _updated(before: dict | None, survey: dict) -> dict:
     now = {one["id"]: one for one in survey["claims"]}
     return survey if before is None else survey | {
         "claims": [now.get(one["id"], one) for one in before["claims"]]}
+
+
+def _for_all(stop, workers):
+    """The end (epoch s, or None) of a single machine's work that so many machines do by `stop`."""
+    return stop and time.time() + max(stop - time.time(), 0) * workers
 
 
 def _earliest(*ends) -> float | None:

@@ -42,6 +42,27 @@ def test_a_book_is_built_with_a_page_that_failed_and_one_that_never_ran(book):
     book.write("book/index.md", f"{whole}\nMended.\n")
     assert build.build() == first and "Mended" in (first.parent / "book/index.html").read_text()
 
+    toc = (book.root / "_toc.yml").read_text()
+    book.write("_toc.yml", toc.replace("- file: notebooks/wan\n", ""))
+    assert toc.count("notebooks/wan") == 1
+    build.build()
+    assert not (first.parent / "notebooks/wan.html").exists()
+    assert "notebooks/wan" not in (first.parent / "notebooks/cms.html").read_text()
+
+
+def test_what_pages_show_of_each_other_is_their_order_and_titles(tmp_path):
+    def shape(toc, **pages):
+        for path in tmp_path.iterdir():
+            path.unlink()
+        (tmp_path / "_toc.yml").write_text(toc)
+        for name, text in pages.items():
+            (tmp_path / f"{name}.md").write_text(text)
+        return build._shape(tmp_path)
+
+    first = shape("a, b", a="# A\n\none", b="# B")
+    assert shape("a, b", a="# A\n\ntwo", b="# B") == first
+    assert len({first, shape("b, a", a="# A", b="# B"), shape("a, b", a="# C", b="# B"), shape("a", a="# A")}) == 4
+
 
 def test_a_second_build_waits_for_the_first_and_says_so(root, monkeypatch):
     ended, stderr = [], io.StringIO()

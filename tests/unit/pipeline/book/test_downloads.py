@@ -25,3 +25,20 @@ def test_a_point_that_was_set_up_otherwise_is_stale_in_the_downloads_as_on_the_p
     assert speed.summary()["stale"].all()
     note = {"environment": None, "published": False, "profile": "full"}
     assert downloads._summaries("demo", note)["speed"]["stale"].all()
+
+
+def test_staged_files_of_another_page_are_made_again(book):
+    staged, made = book.root / "build/stage/_files/cms", []
+
+    def remembered(page, text):
+        return downloads.remembered("cms", {"page": page}, staged, lambda: made.append(page) or {"a.csv": text})
+
+    def stage(files):
+        staged.mkdir(parents=True, exist_ok=True)
+        for name, data in files.items():
+            (staged / name).write_bytes(data)
+
+    stage(remembered("P1", b"6 repeats"))
+    assert remembered("P1", b"6 repeats") == {"a.csv": b"6 repeats"} and made == ["P1"]
+    remembered("P2", b"12 repeats")     # and staging ends before it writes them
+    assert remembered("P2", b"12 repeats") == {"a.csv": b"12 repeats"} and made == ["P1", "P2", "P2"]

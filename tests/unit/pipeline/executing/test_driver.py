@@ -88,6 +88,26 @@ def test_partial_records_of_a_killed_run_go_with_down_whichever_study_they_are_o
         assert not partial.exists() and written.exists()
 
 
+def test_notes_that_a_killed_command_left_half_written_go_too(book):
+    left = [paths.build_dir() / place / ".tmp-4711-cms.json" for place in (".", "pages", "totals", "published/cms")]
+    for path in left:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    driver.sweep_records()
+    assert not any(path.exists() for path in left)
+
+
+def test_what_is_said_to_a_terminal_that_has_hung_up_goes_nowhere():
+    """A write to it fails with EIO, which would end the run without its clean-up."""
+    ours, theirs = os.openpty()
+    stream = driver.Unbroken(os.fdopen(theirs, "w", buffering=1))
+    print("seen", file=stream)
+    os.close(ours)
+    for _ in range(3):
+        print("unseen", file=stream, flush=True)
+    stream.close()
+
+
 def test_a_look_tells_what_there_is_to_measure_and_leaves_no_page(book):
     book.study("cms", "import os\nassert os.environ['LABBOOK_PLAN'] == '1'",
                "from labbook.pipeline.executing.progress import append_event\n"

@@ -1,10 +1,13 @@
 """What is reported of a fleet's machines, and which of them are prepared."""
 
+import subprocess
+import threading
 from pathlib import PurePosixPath
 from types import SimpleNamespace
 
 import pytest
 
+from labbook.errors import LabError
 from labbook.pipeline.fleet import machines
 from labbook.pipeline.fleet.file import FleetMachine
 
@@ -22,11 +25,11 @@ def prepare(monkeypatch):
             return answer if "under_way" in command else (0, "", "")
 
         monkeypatch.setattr(machines, "ssh", SimpleNamespace(
-            connect=lambda *_: None, close=lambda _: None, TimedOut=TimeoutError, LOST=(OSError,)))
+            connect=lambda *_: object(), close=lambda _: None, TimedOut=TimeoutError, LOST=(OSError,)))
         monkeypatch.setattr(machines, "_run", run)
         monkeypatch.setattr(machines, "_send_checkout", lambda *_: commands.append("copy"))
         machine = FleetMachine("m1", None, PurePosixPath("/home/op/labbook"), allow=frozenset(allow))
-        return machines._prepare(machine, ["s"], "quick"), commands
+        return machines._prepare(machine, ["s"], "quick", "build/mark"), commands
 
     return prepare
 
@@ -43,6 +46,76 @@ def test_a_machine_that_measures_is_left_as_it_is(prepare, allow):
 def test_one_that_measures_nothing_or_has_no_checkout_yet_is_prepared(prepare, answer):
     why, commands = prepare(answer)
     assert why is None and "copy" in commands and commands[-1].endswith("labbook.cli install --profile quick s")
+
+
+class Here:
+    """Commands run on this machine, as if it were the machine of the fleet; `copied`: the commands that copy."""
+
+    TimedOut, LOST = TimeoutError, (OSError,)
+
+    def __init__(self):
+        self.copied = []
+
+    def run(self, _connection, command, _seconds):
+        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+        return done.stdout, done.stderr, done.returncode
+
+
+@pytest.fixture
+def here(root, monkeypatch):
+    (root / "_toc.yml").touch()
+    shell = Here()
+    monkeypatch.setattr(machines, "ssh", shell)
+    monkeypatch.setattr(machines, "_tracked", lambda: ["_config.yml", "_toc.yml"])
+    monkeypatch.setattr(machines, "_copy", lambda _connection, folder, files: shell.copied.append((folder, files)))
+    return shell
+
+
+def test_this_checkout_is_not_copied_over_itself(root, here):
+    this = FleetMachine("m1", None, PurePosixPath(root))
+    with machines._marked() as mark, pytest.raises(LabError, match="is this checkout, or another machine's"):
+        machines._send_checkout(None, this, mark)
+    assert not here.copied and not list((root / "build").glob(".copying-*"))
+
+
+def test_machines_that_share_a_checkout_are_not_copied_to_at_the_same_time(root, here, tmp_path, monkeypatch):
+    shared = FleetMachine("m1", None, PurePosixPath(tmp_path / "there"))
+    monkeypatch.setattr(machines, "_copy", lambda *given: here.copied.append(given) or again())
+
+    def again():
+        with pytest.raises(LabError, match="another machine's"):
+            machines._send_checkout(None, shared, mark)
+
+    with machines._marked() as mark:
+        machines._send_checkout(None, shared, mark)
+        assert len(here.copied) == 1 and here.copied[0][2] == ["_toc.yml", "_config.yml"]
+        assert not list((tmp_path / "there/build").iterdir())      # and it is free for the next command
+
+
+def test_on_ctrl_c_nothing_waits_for_what_runs_on_machines(monkeypatch, capsys):
+    """What waits for a command there ends when its connection is closed."""
+    closed = threading.Event()
+    monkeypatch.setattr(machines, "ssh", SimpleNamespace(
+        connect=lambda *_: "connection", close=lambda _: closed.set()))
+
+    def action(name):
+        if name == "interrupted":
+            raise KeyboardInterrupt
+        machines._connect(SimpleNamespace(name=name, login=None))
+        assert closed.wait(60)
+
+    waiting = threading.Event()
+    with pytest.raises(KeyboardInterrupt):
+        machines._of_each(["interrupted", "waits"], lambda name: (name == "waits" or waiting.wait(60)) and (
+            action(name) if name == "interrupted" else waits(action, waiting)))
+    assert closed.is_set() and "stopping" in capsys.readouterr().err
+    machines._connections.clear()
+
+
+def waits(action, waiting):
+    machines._connect(SimpleNamespace(name="waits", login=None))
+    waiting.set()
+    action("waits")
 
 
 def test_no_remedy_is_no_line():

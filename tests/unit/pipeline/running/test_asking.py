@@ -173,6 +173,20 @@ def test_a_fleet_asks_for_as_long_as_one_machine_would(monkeypatch):
     assert seen == [1180.0, 1180.0]
 
 
+def test_a_quick_run_of_a_fleet_has_the_overtime_of_one_machine(monkeypatch):
+    monkeypatch.setattr(asking.time, "time", lambda: 1000.0)
+    seen = []
+    late = SimpleNamespace(late=("one",), repeats={}, claims=("one",), seconds={})
+    monkeypatch.setattr(asking, "next_round", lambda asks, survey, stop, round_s: seen.append(stop) or (
+        late, {"seconds": 0, "open": []}))
+    asks = asking.Question("asked", "all", 180, quick=True)
+    for workers in (1, 3):
+        fleet_run._Asking(SimpleNamespace(workers=lambda study, n=workers: n), "asked", {}, None, {}, asks, None,
+                          None).next_round(0.0)
+    more = 180 * (1 + asking.OVERTIME)
+    assert [one - 1000 for one in seen if one] == [180, more, 3 * 180, 3 * more]
+
+
 def test_a_quick_run_goes_on_for_claims_that_are_decided_soon_and_for_no_others(book, monkeypatch):
     """It ended a minute before most of its claims would have had their verdicts."""
     asked_book.write(book)
