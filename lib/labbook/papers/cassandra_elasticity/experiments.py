@@ -148,7 +148,7 @@ class JoinBench:
                 time.sleep(rest_of(point, time.monotonic() - began))
                 rest()
                 busy = look.metrics()
-                calls = stream.end()
+                calls = whole(stream.end())
                 metrics = self._place() | growth_metrics(point, joins, calls, windows) | busy | {
                     "client_limited": self._limited(point, "read", calls, [
                         calls.started + point.warm_s,
@@ -165,7 +165,7 @@ class JoinBench:
                 time.sleep(point.before_s)
                 killed_s, metrics = kill_joiner(point, ring)
                 time.sleep(point.after_s)
-                calls = stream.end()
+                calls = whole(stream.end())
                 metrics |= _readable(attempt, ring)
                 metrics |= join_again(ring, point.share, point.again_within_s, point.most_tries)
                 metrics["readable"] = min(metrics["readable"], _readable(attempt, ring)["readable"])
@@ -192,7 +192,7 @@ class JoinBench:
                     since_s = streamed["join_starts_s"][0] - point.before_s
                     metrics |= call_times(calls.rows, **streamed, since_s=since_s) | {
                         "errors": float((~calls.rows["ok"].astype(bool)).sum()),
-                        "client_limited": self._limited(point, point.load, calls, changes)}
+                        "client_limited": self._limited(point, op_of(point.load), calls, changes)}
                 attempt.record(join_rows(joins), metrics=metrics, facts=ring.facts())
 
     def _place(self) -> dict:
@@ -218,7 +218,7 @@ class JoinBench:
         if calls is None:
             return {}
         return load_metrics(point, calls, joins) | {
-            "client_limited": self._limited(point, point.load.partition("_")[0], calls, changes)}
+            "client_limited": self._limited(point, op_of(point.load), calls, changes)}
 
 
 def one_after_another(attempt, ring):
@@ -379,7 +379,7 @@ def join_again(ring, share: float, seconds: float, most_tries: int) -> dict:
 def leave_metrics(left: dict, joined: dict, load: str) -> dict:
     """Metrics of a node that left; `joined`: its join. left_mb is NaN under writes, since the bytes sent
     then include the clients' data; left_mb_per_s is that of the streaming alone."""
-    sent = left["moved_bytes"] if load != "write" else float("nan")
+    sent = left["moved_bytes"] if op_of(load) != "write" else float("nan")
     streaming = left["streaming_s"]
     return {"leave_s": left["leave_s"], "leaving_wait_s": left["fixed_wait_s"],
             "leaving_s": left["leave_s"] - left["fixed_wait_s"],
@@ -399,13 +399,25 @@ def _under_load(attempt, ring, act, warm_s: float = 0.0):
     done = act()
     ended_s = time.time()
     time.sleep(point.after_s)
-    return done, stream.end(), (began_s, ended_s)
+    return done, whole(stream.end()), (began_s, ended_s)
+
+
+def whole(calls):
+    """The load's calls. SystemFailure where it reached its own end before what it was to go on through."""
+    if calls.metrics.get("truncated"):
+        raise SystemFailure("the load ended before what happened under it: seconds_at_most is too short for both")
+    return calls
+
+
+def op_of(load: str) -> str:
+    """The operation of a load: "read" of "read_capped"."""
+    return load.partition("_")[0]
 
 
 def _begin_load(attempt, ring):
     point = attempt.point
-    op, _, capped = point.load.partition("_")
-    return _begin(attempt, ring, op, rows_of(point.params), rate_per_s=point.capped_per_s if capped else None)
+    capped = point.capped_per_s if point.load != op_of(point.load) else None
+    return _begin(attempt, ring, op_of(point.load), rows_of(point.params), rate_per_s=capped)
 
 
 def _begin(attempt, target, op, rows, **more):

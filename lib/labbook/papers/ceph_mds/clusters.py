@@ -8,6 +8,7 @@ from labbook.lab import LabDescription
 from labbook.study.point import check_values
 from labbook.systems.ceph.cluster import Ceph
 from labbook.systems.ceph.config import check_hosts
+from labbook.systems.cluster import in_parallel
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.files.bonnie import fits
 from labbook.workloads.files.load import PATTERNS
@@ -19,7 +20,9 @@ TAKEOVERS = {"standby": {"standby": 1}, "standby_replay": {"standby": 2, "replay
              "restart": {"standby": 0}, "mds_fail": {"standby": 1}}
 # Function of the number of ranks: the ranks to which directories are pinned in turn.
 PINS = {"none": lambda ranks: [], "one": lambda ranks: [0], "spread": lambda ranks: list(range(ranks))}
-ALLOWED = {"tool": ["bonnie", "own", "remount"], "pin": list(PINS), "pattern": list(PATTERNS), "how": list(TAKEOVERS),
+# The patterns of calls of tools that reread by fresh mounts, in each order or in that of the names alone.
+REREADING = ("remount", "remount_in_order")
+ALLOWED = {"tool": ["bonnie", "own", *REREADING], "pin": list(PINS), "pattern": list(PATTERNS), "how": list(TAKEOVERS),
            "load": ["idle", "load", "migrating"], "rank": [0, 1]}
 
 
@@ -83,11 +86,10 @@ def mounted(attempt, ceph, number=1, cache_inodes=None, name="client"):
     cache_inodes: size of each client's cache; by default as shipped.
     """
     hosts = Crew.of(attempt.lab).hosts
-    mounts = [ceph.mount(hosts[i % len(hosts)], name=f"{name}{i + 1}", cache_inodes=cache_inodes).up()
-              for i in range(number)]
+    mounts = in_parallel(range(number), lambda i: ceph.mount(
+        hosts[i % len(hosts)], name=f"{name}{i + 1}", cache_inodes=cache_inodes).up())
     yield [[one for one in mounts if one.host is host] for host in hosts[:number]]
-    for one in mounts:
-        one.end()
+    in_parallel(mounts, lambda one: one.end())
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from labbook.papers.ceph_mds.cache import (
 )
 from labbook.papers.ceph_mds.clusters import (
     PINS,
+    REREADING,
     at_rest,
     await_pinned,
     bring_up,
@@ -44,11 +45,10 @@ from labbook.workloads.clients.outage import outage, timeline
 from labbook.workloads.crew.crew import Crew
 from labbook.workloads.files.bonnie import bonnie
 from labbook.workloads.files.inventory import compare, take
-from labbook.workloads.files.load import begin_metadata, metadata
+from labbook.workloads.files.load import PHASES, begin_metadata, metadata
 from labbook.workloads.files.sample_tree import sample_tree
 
 NAN = float("nan")
-REMOUNTS = 2    # of the tool that reads again by fresh mounts: one in each order
 
 
 def measure_ceiling(ceilings) -> None:
@@ -87,8 +87,8 @@ class MetadataBench:
         self.study, self.ceilings = ceilings.study, ceilings
 
     def rates(self, experiment) -> None:
-        """Create, stat and delete files, in order and at random, by the point's tool ("bonnie"; "own"; or "remount",
-        which are own clients that also reread by a fresh mount; own if it has none). Optional: clients (each with a
+        """Create, stat and delete files, in order and at random, by the point's tool ("bonnie"; "own"; or one of
+        REREADING, which are own clients that also reread by a fresh mount; own if it has none). Optional: clients (each with a
         mount), shared (whether they share their directories), cache_inodes (of each client), pattern (other calls) for
         phase_s."""
         self._measure(experiment, by_tool)
@@ -152,7 +152,9 @@ def _mount(point) -> tuple:
 
 
 def _stages(point) -> int:
-    return REMOUNTS if point.params.get("tool") == "remount" else 0
+    """How many rereadings by fresh mounts the point's tool has."""
+    tool = point.params.get("tool")
+    return sum(phase.endswith("reread") for phase in PHASES[tool]) if tool in REREADING else 0
 
 
 def by_tool(run, mounts, fresh=()):
@@ -184,7 +186,8 @@ def by_own(run, mounts, fresh=()):
     point, first = run.point, mounts[0][0]
     ranks = PINS[point.params.get("pin", "none")](point.mds)
     homes = [first.ceph.pin_folder(first, f"rank{rank}", rank) for rank in ranks]
-    pattern, earlier = point.params.get("pattern", "remount" if fresh else "bonnie"), iter([mounts, *fresh])
+    pattern = point.params.get("pattern", point.params["tool"] if fresh else "bonnie")
+    earlier = iter([mounts, *fresh])
 
     def before_phase(phase):
         if phase.endswith("reread"):
@@ -260,6 +263,7 @@ def recover(attempt, ceph, mounts):
         time.sleep(point.before_s)
         killed_s, metrics = kill_and_await(point, ceph, stream.started)
         time.sleep(point.after_s)
+        until_s = stream.since_start()
     load = stream.end()
     states = ceph.fault_log(killed_s).states
     recovery = recovery_metrics(states, point.rank, killed_s)
@@ -273,7 +277,7 @@ def recover(attempt, ceph, mounts):
     metrics |= {"kept": counts["right"] / len(before),
                 **{f"kept_{verdict}": counts[verdict] for verdict in ("wrong", "missing", "unobtainable", "unasked")},
                 "kept_fresh": kept_for_another(ceph, mount, tree, before)}
-    return load.rows, metrics | outage(load.rows, fault_s) | timeline(load.rows, point.bin_seconds)
+    return load.rows, metrics | outage(load.rows, fault_s, until_s) | timeline(load.rows, point.bin_seconds)
 
 
 def kept_for_another(ceph, mount, tree: str, before) -> float:

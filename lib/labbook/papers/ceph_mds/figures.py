@@ -22,6 +22,7 @@ from labbook.figures.numbers import NOT_MEASURED_TEXT, counted, name, number, pl
 from labbook.figures.plots import line_chart
 from labbook.figures.repeats import client_limited, of, says_run
 from labbook.figures.tables import Table
+from labbook.papers.ceph_mds.clusters import REREADING
 from labbook.papers.ceph_mds.crash_outcomes import WAYS
 
 WIDE_INCHES = (2 * PANEL_INCHES[0], 1.15 * PANEL_INCHES[1])
@@ -101,7 +102,7 @@ def of_own_clients(summary: pd.DataFrame) -> pd.DataFrame:
     """The points of this study's clients, which read again by a fresh mount; those of earlier runs do not."""
     if not len(summary):
         return summary
-    again = of(summary, tool="remount")
+    again = summary[summary["tool"].isin(REREADING)]
     return again if len(again) else of(summary, tool="own")
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from labbook.lab.disk.hurry import in_a_hurry
 from labbook.papers.ceph_mds.clusters import at_rest, cluster_up
 from labbook.systems.cluster import in_parallel
 
@@ -44,7 +45,8 @@ def measure_pair(attempt, experiment, measure) -> None:
     for one in slices:
         if one.arm not in clusters:
             clusters = {one.arm: attempt.setup(lambda lab, one=one: cluster_up(lab, one.point, one.hosts), arm=one.arm)}
-        rested = in_parallel(list(clusters.values()), lambda ceph: at_rest(ceph, point.rest_within_s))
+        with in_a_hurry(attempt.lab):
+            rested = in_parallel(list(clusters.values()), lambda ceph: at_rest(ceph, point.rest_within_s))
         done.append(measure(Run(one.point, attempt.lab), clusters[one.arm]))
         one.rows, one.metrics = done[-1].rows, done[-1].metrics | {"rested": float(all(rested))}
     attempt.record_slices(slices, facts={str(one.arm): each.facts for one, each in zip(slices, done)},
@@ -54,8 +56,12 @@ def measure_pair(attempt, experiment, measure) -> None:
 def both_up(attempt, experiment) -> dict:
     """{arm: cluster} of all arms of the experiment, also of those that this point leaves out."""
     arms = sorted({arm for point in experiment.points() for arm in point.arm_values})
-    return dict(zip(arms, attempt.setup(lambda lab: in_parallel(arms, lambda arm: cluster_up(
-        lab, attempt.point.of(arm), attempt.hosts(arm))))))
+
+    def up(lab):
+        with in_a_hurry(lab):
+            return in_parallel(arms, lambda arm: cluster_up(lab, attempt.point.of(arm), attempt.hosts(arm)))
+
+    return dict(zip(arms, attempt.setup(up)))
 
 
 def together(slices, done) -> dict:

@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
+from labbook.lab.disk.hurry import in_a_hurry
 from labbook.papers.cloud_platforms.clocks import Clocks
 from labbook.papers.cloud_platforms.pinning import pinned
 from labbook.systems.cluster import in_parallel
-
-SYNC_SECONDS = 300
 
 
 @dataclass
@@ -51,19 +50,6 @@ def measure(attempt, platforms, everyone, types: dict, prepare, visit, after, wa
                 _pair(list(pair), own, visit, pin)
         found |= {arm: after(own[arm], point.of(arm)) for arm in arms}
     return slices, found
-
-
-@contextmanager
-def in_a_hurry(lab):
-    """A context in which the lab's modelled disks take no modelled time, so that platforms and servers come up as
-    fast as the machine carries them. What was written in it is on the disks at its end."""
-    hosts = [host for host in lab.hosts.values() if "model" in ((host.limits or {}).get("disk") or {})]
-    with ExitStack() as stack:
-        for host in hosts:
-            stack.enter_context(lab.disk(host.name).in_a_hurry())
-        yield
-        for host in hosts:
-            host.run("sync -f .", timeout=SYNC_SECONDS)
 
 
 def _are_new(beds, tested) -> bool:

@@ -48,8 +48,9 @@ def measure_faults(study, experiment, fault) -> None:
                 time.sleep(point.before_seconds)
                 events = fault(attempt, clouds, stream.since_start)
                 time.sleep(point.after_seconds)
+                until_s = stream.since_start()
                 for (arm, cloud), load in zip(clouds.items(), stream.end()):
-                    metrics, history = through(load, cloud, events[arm], point.bin_seconds, stream.since_start)
+                    metrics, history = through(load, cloud, events[arm], point.bin_seconds, stream.since_start, until_s)
                     slices.append(Slice(arm, 1, load.rows))
                     arm_metrics[arm], facts[arm] = metrics, cloud.facts()
                     series.append(histories.frame(history).assign(**dict.fromkeys(point.paired, arm)))
@@ -57,12 +58,13 @@ def measure_faults(study, experiment, fault) -> None:
                                   series={"history": pd.concat(series, ignore_index=True)})
 
 
-def through(load, cloud, events: dict, bin_seconds: float, now) -> tuple[dict, list]:
-    """(metrics, history) of one cloud's load through a fault; asks each of its nodes for its users."""
+def through(load, cloud, events: dict, bin_seconds: float, now, until_s: float) -> tuple[dict, list]:
+    """(metrics, history) of one cloud's load through a fault, which was told to end at until_s; asks each of its nodes
+    for its users."""
     begun = now()
     nodes = users_on_each(cloud)
     history = [*load.history, *last_lists(nodes, begun, now())]
-    return {**load.metrics, **events, **interruption(load.rows, events), **recovery(load.rows, events),
+    return {**load.metrics, **events, **interruption(load.rows, events, until_s), **recovery(load.rows, events),
             **timeline(load.rows, bin_seconds), **acknowledged(nodes, load.rows),
             **histories.metrics(history, load.slack_s)}, history
 
@@ -129,11 +131,12 @@ def by_name(attempt, clouds: dict, now) -> dict:
 FAULTS = {"kill": kill_node, "cut": cut_wan}
 
 
-def interruption(rows, events: dict) -> dict:
-    """Metrics of the outage after the fault; `back_s`: from the WAN's return to the first success, s."""
-    metrics = outage(rows, events["fault_s"])
+def interruption(rows, events: dict, until_s: float) -> dict:
+    """Metrics of the outage after the fault, as far as until_s, when the clients were told to end; `back_s`: from the
+    WAN's return to the first success, s."""
+    metrics = outage(rows, events["fault_s"], until_s)
     if "healed_s" in events:
-        after = outage(rows, events["healed_s"])
+        after = outage(rows, events["healed_s"], until_s)
         metrics |= {"back_s": after["first_success_s"]} if "first_success_s" in after else {}
     return metrics
 

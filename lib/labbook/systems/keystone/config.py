@@ -73,6 +73,8 @@ def configuration(settings, address: str, port: int, home: PurePosixPath, passwo
         },
         "cache": {"enabled": str(settings.cache).lower(), "backend": "dogpile.cache.memory"},
         "token": {"provider": "fernet"},
+        # Longer than a seed is kept: the first revocation deletes all that are older than this and a token's hour.
+        "revoke": {"expiration_buffer": 10 * 365 * 24 * 3600},
         "fernet_tokens": {"key_repository": home / "fernet-keys"},
         "fernet_receipts": {"key_repository": home / "fernet-keys"},
         "credential": {"key_repository": home / "credential-keys"},

@@ -35,7 +35,7 @@ IMAGE_MODE = 0o600          # servers' disks begin with it
 USER = "root"
 RAMDISK_MODULES = ("virtio_pci", "virtio_blk", "virtio_net", "virtio_scsi", "sr_mod", "isofs", "virtio_rng")
 RAMDISK_FOLDERS = ("bin", "dev", "modules", "proc", "root", "sys")
-TRY, TRY_SECONDS = "openstack-try", 20        # a guest reaches its first process within 2 s, or never
+TRY, TRY_SECONDS = "try-guest", 20        # a guest reaches its first process within 2 s, or never
 MARK = "labbook: booting"   # printed first by guest_files/init.sh
 # With the machine's last start, since a try may have failed under a load that has gone.
 MACHINE = ("uname -rv; grep -m 1 'model name' /proc/cpuinfo; qemu-system-x86_64 --version | head -n 1; "

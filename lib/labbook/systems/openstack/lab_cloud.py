@@ -3,6 +3,7 @@
 import importlib.metadata
 import re
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -108,11 +109,20 @@ class OpenStack(Described):
         """
         self.platform.destroy()
         self.guest = guest.make(self.host, kernel=self._kernel)
-        databases = seed.databases(self._plain, self.guest)
+        with ThreadPoolExecutor(1) as beside:      # to boot a guest in vain takes 20 s, once a start of the machine
+            accelerated = beside.submit(self._is_accelerated)
+            databases = seed.databases(self._plain, self.guest)
+            self._start(databases, accelerated)
+        return self
+
+    def _is_accelerated(self) -> bool:
+        there = push(self.host, self.guest.folder)
+        return guest.accelerated(self.host, self.guest, there, self._kernel)
+
+    def _start(self, databases, accelerated) -> None:
         try:
             self.platform.start_backends(seed.data(self.platform, databases))
-            there = push(self.host, self.guest.folder)
-            self.platform.deploy(guest.accelerated(self.host, self.guest, there, self._kernel))
+            self.platform.deploy(accelerated.result())
             seed.plant(self.platform, self.guest, databases)
             since = time.time()
             self.platform.start()
@@ -121,7 +131,6 @@ class OpenStack(Described):
         except BaseException:
             self.platform.destroy()
             raise
-        return self
 
     @property
     def address(self) -> str:

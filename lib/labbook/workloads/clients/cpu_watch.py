@@ -2,7 +2,7 @@
 
 import math
 import shlex
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import numpy as np
@@ -28,25 +28,32 @@ class CpuWatch:
             self._hosts.setdefault(process.host.name, (process.host, []))[1].append(process)
 
     def __enter__(self) -> "CpuWatch":
-        for host, processes in self._hosts.values():
-            host.run(f"mkdir -p {SAMPLER}")
-            host.put(PROGRAM, f"{SAMPLER}/{PROGRAM.name}")
-            host.start(SAMPLER, shlex.join((
-                host.python, "-I", "-S", f"{host.root}/{SAMPLER}/{PROGRAM.name}", f"{host.root}/{SAMPLER}/samples",
-                str(self._between_s), *(str(process.pid) for process in processes))))
+        with ExitStack() as ends:       # those that were started end where one cannot be
+            for host, processes in self._hosts.values():
+                ends.callback(self._end, host)
+                host.run(f"mkdir -p {SAMPLER}")
+                host.put(PROGRAM, f"{SAMPLER}/{PROGRAM.name}")
+                host.start(SAMPLER, shlex.join((
+                    host.python, "-I", "-S", f"{host.root}/{SAMPLER}/{PROGRAM.name}", f"{host.root}/{SAMPLER}/samples",
+                    str(self._between_s), *(str(process.pid) for process in processes))))
+            ends.pop_all()
         return self
 
     def __exit__(self, kind, *_):
-        for host, _ in self._hosts.values():
-            try:
-                host.process(SAMPLER).stop(END_SECONDS)
-                self._samples.append(samples(host.get(f"{SAMPLER}/samples").decode(), ahead_s(host)))
-            except LabbookError:
-                if kind is None:    # the first error is the one to report
-                    raise
-            finally:
-                with suppress(LabbookError):
-                    host.run(f"rm -rf {SAMPLER}")
+        errors = [error for host, _ in self._hosts.values() if (error := self._end(host))]
+        if errors and kind is None:     # the first error is the one to report
+            raise errors[0]
+
+    def _end(self, host) -> LabbookError | None:
+        """Stop the host's sampler and take its samples; the error, if that failed."""
+        try:
+            host.process(SAMPLER).stop(END_SECONDS)
+            self._samples.append(samples(host.get(f"{SAMPLER}/samples").decode(), ahead_s(host)))
+        except LabbookError as error:
+            return error
+        finally:
+            with suppress(LabbookError):
+                host.run(f"rm -rf {SAMPLER}")
 
     def used(self, from_s: float, to_s: float) -> float:
         """CPU seconds between two times (epoch, the driver's clock), all hosts together; NaN without samples."""

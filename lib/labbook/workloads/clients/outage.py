@@ -44,11 +44,12 @@ def _binned(rows, seconds_a_bin):
     return calls, number, int(number.max()) + 1 if len(calls) else 0
 
 
-def outage(rows, after_s: float) -> dict:
+def outage(rows, after_s: float, until_s: float = math.inf) -> dict:
     """The longest time without a success that a fault at `after_s` may have caused.
 
     Such a time lies between two consecutive successes (of any clients), or between one and the
-    first or last call, and ends after the fault.
+    first or last call, and ends after the fault. until_s: when the clients were told to end, in the clock of the rows;
+    what is waited for after that is no outage.
 
     outage_s, outage_from_s: how long it was and when it began. recovered: 1 when a success ended
     it, 0 when the calls ended first. first_success_s: from the fault to the first success after it,
@@ -58,8 +59,8 @@ def outage(rows, after_s: float) -> dict:
     calls = _calls(rows)
     if not len(calls):
         raise ValueError("there are no calls")
-    end = float(calls.ends.max())
     good = sorted(map(float, calls.ends[calls.ok]))
+    end = max(min(float(calls.ends.max()), until_s), *good[-1:], float(calls.started_s.min()))
     edges = [float(calls.started_s.min()), *good, end]
     gaps = [(to - since, since, to) for since, to in zip(edges, edges[1:]) if to > after_s]
     length, since, to = max(gaps, default=(0.0, end, end))

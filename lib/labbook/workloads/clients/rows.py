@@ -81,8 +81,10 @@ def call_metrics(calls: pd.DataFrame, used: list[float], clients, unit: str = "u
     With the `phase` of each call the paces are {phase}_issued_per_s, and the share is the highest of
     any phase.
     """
-    elapsed = (calls.started_s + calls.seconds).max() - calls.started_s.min()
-    first = calls.groupby("client").started_s.min()
+    ends = calls.started_s + calls.seconds
+    elapsed = ends.max() - calls.started_s.min()
+    begun = ends - calls.service_s if "service_s" in calls else calls.started_s     # others are due before they begin
+    first = begun.groupby(calls.client).min()
     hosts = [host.name for host in clients.hosts]
     issued = paces(calls, hosts, "" if phase is None else phase)
     shares = [cpu_share(issued[host.name].max(), cpu, int((calls.host == host.name).sum()), cpus(host))

@@ -18,6 +18,7 @@ PHASES = {
                "random_create", "random_stat", "random_delete"),
     "remount": tuple(f"{order}_{op}" for order in ("sequential", "random")
                      for op in ("create", "stat", "reread", "delete")),
+    "remount_in_order": tuple(f"sequential_{op}" for op in ("create", "stat", "reread", "delete")),
     "creates": ("sequential_create",),
     "mixed": ("mixed",),
     "hot": ("create", "stat", "delete"),
@@ -41,15 +42,15 @@ def metadata(crew, paths, *, pattern: str, clients: int = 1, directories: int, f
     clients take in turn. Each client has `directories` of `files` empty files each; with `shared`
     all work in the same directories ("hot": always one directory, shared). All begin a phase
     together. A phase that ends before `phase_s` is repeated: stat, readdir and rename by further
-    passes, mixed by further calls, create (of trees: mkdir) by further sets of as many directories,
-    which the later phases go through as well. Nothing is called for `pause_s` before each phase but
+    passes, mixed by further calls, create by further sets of as many directories (of trees: by further trees, whose
+    mkdir is a part of it), which the later phases go through as well. Nothing is called for `pause_s` before each phase but
     the first, so that counters read then can be assigned to a phase. `homes`, for "bonnie": existing
     folders below each path, in which directories are made in turn: directory i in the i-th, of
     client n's own directories in the (i+n)th. After `seconds_at_most` no new call is made; one that
     does not return within `call_seconds` after that is a row with the error "blocked".
 
     "remount" is "bonnie" with a further reading of all files in each order, and what follows, through other
-    mounts: `fresh` has the mounts of each rereading, as `paths` has the first ones. `before_phase(phase)` is
+    mounts ("remount_in_order" is its first half): `fresh` has the mounts of each rereading, as `paths` has the first ones. `before_phase(phase)` is
     called in the pause before a phase; the clients have left the earlier mounts then.
     """
     if homes and pattern != "bonnie":

@@ -323,3 +323,17 @@ def test_rows_are_looked_at_without_a_modelled_disk_s_time(monkeypatch):
     lab = SimpleNamespace(disk=lambda name: SimpleNamespace(in_a_hurry=lambda: hurry(name)))
     experiments._readable(SimpleNamespace(lab=lab, point=point()), SimpleNamespace(joined=["node1"]))
     assert did == [("hurry", "node1"), 976, ("as modelled", "node1")]
+
+
+def test_a_load_that_ended_before_what_happened_under_it_is_a_failure():
+    whole = SimpleNamespace(metrics={"truncated": 0.0})
+    assert experiments.whole(whole) is whole
+    with pytest.raises(SystemFailure, match="seconds_at_most is too short"):
+        experiments.whole(SimpleNamespace(metrics={"truncated": 1.0}))
+
+
+@pytest.mark.parametrize("load, known", [("read", True), ("read_capped", True), ("write", False), ("write_capped", False)])
+def test_what_a_node_sends_when_it_leaves_is_unknown_under_writes(load, known):
+    left = {"moved_bytes": 4e6, "streaming_s": 2.0, "leave_s": 5.0, "fixed_wait_s": 1.0}
+    found = experiments.leave_metrics(left, {"received_bytes": 4e6}, load)
+    assert found["leaving_s"] == 4.0 and (found["left_mb"] == 4.0) is known

@@ -235,3 +235,17 @@ def test_only_a_client_that_cannot_mount_counts_as_one_that_lost_all(mounts, ans
     else:
         assert experiments.kept_for_another(*given) == share
     assert ended == ["afterwards"]
+
+
+def test_a_tool_that_goes_in_order_only_rereads_by_one_fresh_mount(monkeypatch):
+    asked = {}
+    monkeypatch.setattr(experiments, "metadata", lambda *_, **given: asked.update(given) or SimpleNamespace(
+        phases=pd.DataFrame({"started_s": [0.0], "ended_s": [1.0]}), started=0.0, rows=None, metrics={}))
+    monkeypatch.setattr(experiments, "Crew", SimpleNamespace(of=lambda lab: None))
+    one = point(tool="remount_in_order")
+    assert experiments._stages(one) == 1 and experiments._stages(point(tool="remount")) == 2
+    assert experiments._stages(point(tool="own")) == experiments._stages(point(tool="bonnie")) == 0
+    mount = SimpleNamespace(path="/m", ceph=None)
+    experiments.by_tool(SimpleNamespace(point=one, lab=None), [[mount]], [[[SimpleNamespace(path="/f")]]])
+    assert asked["pattern"] == "remount_in_order" and len(asked["fresh"]) == 1
+    assert not any("random" in phase for phase in PATTERN_PHASES["remount_in_order"])

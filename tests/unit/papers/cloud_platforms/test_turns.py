@@ -145,24 +145,6 @@ def test_the_tested_servers_of_all_hosts_of_the_platforms_are_pinned(monkeypatch
     assert seen == [(["cloud", "store", "cloud2"], ["a", "b"])]
 
 
-def test_modelled_disks_take_no_time_until_all_that_was_prepared_is_on_them():
-    seen = []
-    hosts = {name: SimpleNamespace(name=name, limits={"disk": disk}, run=lambda command, name=name, **_: seen.append(
-        (name, command))) for name, disk in (("cloud", {"model": "hdd_2010"}), ("node", {"size": 1}))}
-    hosts["client"] = SimpleNamespace(name="client", limits={})
-
-    @contextmanager
-    def hurry(name):
-        seen.append((name, "in a hurry"))
-        yield
-        seen.append((name, "as the model"))
-
-    lab = SimpleNamespace(hosts=hosts, disk=lambda name: SimpleNamespace(in_a_hurry=lambda: hurry(name)))
-    with turns.in_a_hurry(lab):
-        seen.append("prepared")
-    assert seen == [("cloud", "in a hurry"), "prepared", ("cloud", "sync -f ."), ("cloud", "as the model")]
-
-
 def test_twins_are_visited_before_or_behind_the_others():
     twin = Tested()
     tested = {("older", False): Tested(), ("newer", False): Tested(twin=twin)}

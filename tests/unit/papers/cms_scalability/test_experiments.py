@@ -9,6 +9,7 @@ from paper_stand_ins import StandIn, point
 from labbook import paths
 from labbook.errors import InputError
 from labbook.papers.cms_scalability import experiments, pairs
+from labbook.study.paired import arm_results
 from labbook.workloads.clients.warm import Warmth
 
 LOAD = dict(op="read", clients=30, rows=1, consistency="ONE", requests=100, value_bytes=100,
@@ -213,9 +214,10 @@ def test_a_ceiling_serves_the_claims_whose_points_are_held_against_it():
 def test_a_store_whose_clients_were_the_limit_in_one_slice_is_limited(study, monkeypatch):
     limits = iter([True, False, False, False])
     monkeypatch.setattr(experiments, "limited", lambda *_: next(limits))
-    found = measured(study, slices=2)["arm_metrics"]
-    assert {arm: metrics["client_limited"] for arm, metrics in found.items()} == {"cassandra": 1, "mysql": 0}
-    assert all(metrics["warmed_stable"] == 1 and metrics["warmed_rounds"] == 2 for metrics in found.values())
+    found = measured(study, slices=2)
+    each = arm_results(found["slices"], ["cassandra", "mysql"], found["arm_metrics"])
+    assert {one["value"]: one["summary"]["client_limited"] for one in each} == {"cassandra": 1, "mysql": 0}
+    assert all(one["summary"]["warmed_stable"] == 1 and one["summary"]["warmed_rounds"] == 2 for one in each)
 
 
 def test_with_one_client_a_stores_own_time_is_that_outside_the_client(study, log):

@@ -4,10 +4,12 @@ import math
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from labbook.errors import LabError
 from labbook.workloads.clients import cpu_watch
 
 
@@ -40,6 +42,55 @@ def test_the_sampler_counts_processes_and_keeps_what_an_ended_one_had_used(tmp_p
             process.kill()
             process.wait()
     assert (np.diff(found[:, 1]) >= 0).all()
+
+
+class Host:
+    """A host with a sampler, or one where it cannot be started, or of which nothing can be got."""
+
+    python, root, is_remote = "x", "x", False
+
+    def __init__(self, name, log, breaks=""):
+        self.name, self._log, self._breaks = name, log, breaks
+
+    def run(self, command):
+        self._log.append((self.name, command.split()[0]))
+
+    def put(self, *_):
+        pass
+
+    def start(self, *_):
+        self._act("start")
+
+    def process(self, _name):
+        return SimpleNamespace(stop=lambda _seconds: self._act("stop"))
+
+    def get(self, _path):
+        self._act("get")
+        return b"1.0 2.0\n"
+
+    def _act(self, what):
+        self._log.append((self.name, what))
+        if what == self._breaks:
+            raise LabError(f"{self.name} does not {what}")
+
+
+def watch(*hosts):
+    return cpu_watch.CpuWatch([SimpleNamespace(host=host, pid=1) for host in hosts])
+
+
+def test_where_one_sampler_cannot_be_started_the_others_end():
+    log = []
+    with pytest.raises(LabError, match="b does not start"), watch(Host("a", log), Host("b", log, "start")):
+        raise AssertionError("not reached")
+    assert ("a", "stop") in log and log.count(("a", "rm")) == log.count(("b", "rm")) == 1
+
+
+def test_where_one_host_is_lost_the_samplers_of_the_others_end(monkeypatch):
+    monkeypatch.setattr(cpu_watch, "ahead_s", lambda _host: 0.0)
+    log = []
+    with pytest.raises(LabError, match="a does not get"), watch(Host("a", log, "get"), Host("b", log)) as cpu:
+        pass
+    assert ("b", "stop") in log and len(cpu._samples) == 1
 
 
 def await_samples(out, enough):

@@ -137,3 +137,16 @@ def test_a_bin_agrees_with_the_timeline():
     found, other = over_time(rows, 0.7), timeline(rows, 0.7)
     assert (found.calls - found.errors).tolist() == other["ok_per_bin"]
     assert found.errors.tolist() == other["errors_per_bin"]
+
+
+def test_what_is_waited_for_after_the_end_is_no_outage():
+    """One client's call never returns, and is waited for until 60 s after the end at 20; another client goes on."""
+    rows = pd.DataFrame([{"started_s": t / 2, "seconds": 0.5, "ok": not 4 <= t / 2 < 16} for t in range(40)]
+                        + [{"started_s": 5.0, "seconds": 75.0, "ok": False}])
+    assert outage(rows, 4.0)["outage_s"] == 60 and not outage(rows, 4.0)["recovered"]
+    found = outage(rows, 4.0, until_s=20.0)
+    assert (found["outage_s"], found["outage_from_s"], found["recovered"]) == (12.5, 4.0, 1.0)
+    alone = outage(rows[rows.started_s < 4].assign(ok=True), 3.0, until_s=20.0)
+    assert alone["outage_s"] == 0.5, "the calls ended by themselves"
+    hung = pd.DataFrame([{"started_s": 0.0, "seconds": 1.0, "ok": True}, {"started_s": 1.0, "seconds": 79.0, "ok": False}])
+    assert outage(hung, 1.5, until_s=20.0)["outage_s"] == 19

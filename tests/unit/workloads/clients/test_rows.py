@@ -47,3 +47,11 @@ def test_each_phase_has_its_pace_and_the_share_is_of_the_busiest():
     assert made["create_issued_per_s"] == pytest.approx([100])
     assert made["stat_issued_per_s"] == pytest.approx([10]) and "issued_per_s" not in made
     assert made["clients_cpu_share"] == pytest.approx(0.5)    # 5 ms of each call's 10 ms
+
+
+def test_how_far_apart_clients_on_a_schedule_began_is_by_their_own_starts():
+    """A call counts from when it was due, by which clients are as far apart as their turns."""
+    rows = calls().assign(service_s=lambda found: found.seconds)
+    late = rows.assign(seconds=rows.seconds + 5 * (rows.client == 1))       # due as before, begun 5 s later
+    assert call_metrics(late, [0.3], clients("c1"))["start_spread_s"] == pytest.approx(5, abs=0.5)
+    assert call_metrics(rows, [0.3], clients("c1"))["start_spread_s"] < 0.5

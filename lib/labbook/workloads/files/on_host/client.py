@@ -17,7 +17,7 @@ from labbook.workloads.files.on_host.calls import FUNCTIONS, RMDIR
 from labbook.workloads.files.on_host.patterns import Deep, Mixed, Renames, Wide
 from labbook.workloads.files.on_host.plans import Hot, Plan
 
-PLANS = {"bonnie": Plan, "remount": Plan, "creates": Plan, "mixed": Mixed, "hot": Hot, "deep": Deep, "wide": Wide,
+PLANS = {"bonnie": Plan, "remount": Plan, "remount_in_order": Plan, "creates": Plan, "mixed": Mixed, "hot": Hot, "deep": Deep, "wide": Wide,
          "renames": Renames}
 GATE_SECONDS = 0.003   # between checks whether a phase may begin
 LOST_SECONDS = 0.05    # pause after an error of AT_ONCE

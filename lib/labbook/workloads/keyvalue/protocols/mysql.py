@@ -47,7 +47,7 @@ class Calls(PreparedCalls):
         self._connection = self._connect(
             host=self.spec["address"], port=self.spec["port"], user=USER,
             password=self.spec.get("password", ""), database=DATABASE, autocommit=True,
-            connect_timeout=max(1, seconds),
+            connect_timeout=max(1, seconds), read_timeout=seconds, write_timeout=seconds,   # of the handshake
             ssl_disabled=True)  # reading the CA certificates took 90 % of a client's start
         connection = self._connection._sock
         connection.settimeout(None)
