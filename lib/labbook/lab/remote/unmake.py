@@ -19,7 +19,7 @@ from labbook.lab.remote.parallel import each, twice
 
 SECONDS = 60
 READ = r"""if [ ! -d @ROOT@ ]; then echo gone; elif [ ! -e @ROOT@/in-use ]; then echo free
-else cat @ROOT@/in-use && { [ -s @ROOT@/in-use ] || echo; } || exit 1; fi; cat /proc/sys/kernel/random/boot_id
+else in_use=$(cat @ROOT@/in-use) && printf '%s\n' "$in_use" || exit 1; fi; cat /proc/sys/kernel/random/boot_id
 cat @LAB@/journal 2> /dev/null; true"""
 # Kills processes of recorded sessions (identified by pid and start time), those with the lab's mark
 # in their environment, and those in its control groups.

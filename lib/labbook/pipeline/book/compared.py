@@ -46,6 +46,11 @@ class Row:
             return False
         return self.high < 1 if self.better != "equal" else not (self.low <= 1.01 and self.high >= 0.99)
 
+    @property
+    def seems_behind(self) -> bool:
+        """Whether it is worse in the middle, so that the page says why."""
+        return self.is_behind or self.better != "equal" and self.ratio is not None and self.ratio < 1
+
 
 def read() -> dict[str, tuple[dict, list[Row]]]:
     """{benchmark: (what rows.yml says of it, its rows)} of the checkout; {} where it has none."""
@@ -99,7 +104,7 @@ def summary(rows: list[Row]) -> str:
 
 
 def _section(described: dict, rows: list[Row]) -> str:
-    notes = "".join(f"<li>{_note(row)}</li>" for row in rows if row.is_behind and row.behind)
+    notes = "".join(f"<li>{_note(row)}</li>" for row in rows if row.seems_behind and row.behind)
     return (f"## {described['title']}\n\n{described['text'].strip()}\n\n" + raw(
         table(described["title"], HEADS, "".join(map(_row, rows)), "numbers") + (f"<ul>{notes}</ul>" if notes else "")
         + f'<p class="lb-faint">{escape(_conditions(rows))}</p>'))

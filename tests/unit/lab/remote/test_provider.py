@@ -344,7 +344,7 @@ def test_all_modelled_disks_of_a_lab_are_hurried(tmp_path, monkeypatch):
 def test_packages_that_a_study_names_are_installed_where_that_is_allowed(
         monkeypatch, allow, installed):
     calls = []
-    monkeypatch.setattr(make, "provide", lambda host, needs: calls.append((tuple(needs), str(host.root))))
+    monkeypatch.setattr(make, "provide", lambda host, needs, _stopped: calls.append((tuple(needs), str(host.root))))
     real = RealHost("r1", "10.0.0.1", 22, "op", "/k", "/known", data="10.0.0.1",
                     root=PurePosixPath("/labs/m"), allow=frozenset(allow))
     lab = LabDescription.parse({"sites": ["a"], "needs": {"packages": ["bonnie++"]},

@@ -37,6 +37,8 @@ def test_only_what_is_certain_counts_as_behind():
 
     assert row([[2, 1], [3, 1]]).is_behind
     assert not row([[2, 1], [1, 3]]).is_behind
+    assert not row([[2, 1], [2, 1], [1, 3]]).is_behind and row([[2, 1], [2, 1], [1, 3]]).seems_behind
+    assert not row([[1, 2], [3, 4]]).seems_behind and not row([[100.2, 100]], "equal").seems_behind
     assert row([[95, 100], [96, 100]], "equal").is_behind
     assert not row([[100.2, 100], [101.5, 100]], "equal").is_behind
     assert not compared.row_of(ABOUT, {"absent": "no other here"}).is_behind

@@ -9,6 +9,7 @@ import sys
 import textwrap
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
 from types import SimpleNamespace
 
 import pytest
@@ -396,14 +397,19 @@ def test_an_interrupt_takes_effect_once_the_packages_are_installed(monkeypatch):
 
 
 def test_after_packages_that_cannot_be_installed_no_further_artifact_is_fetched(monkeypatch):
-    fetched, begun, failed = [], threading.Event(), threading.Event()
+    fetched, begun, failed, installing = [], threading.Event(), threading.Event(), []
+
+    class Pool(ThreadPoolExecutor):
+        def submit(self, *given):
+            installing.append(super().submit(*given))
+            return installing[0]
 
     class Wheels:
         def fetch(self):
             fetched.append(self)
             begun.set()
             assert failed.wait(10)
-            time.sleep(0.2)     # until the thread has noticed
+            wait(installing)
 
     def apt(packages, _):
         assert begun.wait(10)
@@ -413,6 +419,7 @@ def test_after_packages_that_cannot_be_installed_no_further_artifact_is_fetched(
     monkeypatch.setattr(install, "_apt", apt)
     monkeypatch.setattr(install, "as_root", lambda: [])
     monkeypatch.setattr(install, "is_here", lambda artifact: False)
+    monkeypatch.setattr(install, "ThreadPoolExecutor", Pool)
     with pytest.raises(LabError, match="cannot install"):
         install._install(["maven"], [Wheels(), Wheels(), Wheels()])
     assert len(fetched) == 1

@@ -72,7 +72,7 @@ def test_a_phase_lasts_as_long_as_asked_and_counts_its_own_calls(crew, tmp_path)
         assert phases.ended_s[phase] - phases.started_s[phase] >= 0.19
     made = load.rows[load.rows.phase == "sequential_create"]
     deleted = load.rows[load.rows.phase == "sequential_delete"]
-    assert (made.op == "create").sum() == (deleted.op == "unlink").sum() > 60
+    assert (made.op == "create").sum() == (deleted.op == "unlink").sum() >= 60
     assert phases.operations["sequential_delete"] == (deleted.op == "unlink").sum() < len(deleted)
     assert not [name for _, _, names in os.walk(tmp_path) for name in names]
 
@@ -81,7 +81,7 @@ def test_one_hot_directory_stays_one_however_long_a_phase_lasts(crew, tmp_path):
     """Each pass had made a directory of its own, so that clients were soon in different ones."""
     load = metadata(crew, [tmp_path], pattern="hot", clients=2, phase_s=0.2, **LOAD)
     made = load.rows[load.rows.phase.str.endswith("create") & (load.rows.op == "create")]
-    assert load.rows.ok.all() and made.directory.nunique() == 1 and len(made) > 2 * 20 and not os.listdir(tmp_path)
+    assert load.rows.ok.all() and made.directory.nunique() == 1 and len(made) >= 2 * 20 and not os.listdir(tmp_path)
 
 
 def test_the_time_limit_is_reported(crew, tmp_path):
