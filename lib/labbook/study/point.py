@@ -95,6 +95,18 @@ def check_values(points, allowed: dict) -> None:
                                  allowed=list(values))
 
 
+def check_range(points, least: dict, most: dict | None = None) -> None:
+    """InputError for a parameter of a point, or of one of its arms, that is below its number in `least`, or above that
+    in `most`, {parameter: number}. Parameters that a point lacks, or that are None, are left out."""
+    for arm in (arm for point in points for arm in point.arm_points):
+        for name in {**least, **(most or {})}:
+            low, high, value = least.get(name, -math.inf), (most or {}).get(name, math.inf), arm.params.get(name)
+            if value is not None and not low <= value <= high:
+                allowed = " to ".join(f"{end:g}" for end in (low, high) if math.isfinite(end))
+                raise InputError(f"{value:g} is too {'small' if value < low else 'large'}", key=f"{arm.experiment}: {name}",
+                                 allowed=allowed if math.isfinite(high) else f"{allowed} and more")
+
+
 def digest(data) -> str:
     """Digest of plain data, 20 hex digits; the same on every machine and in every process."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

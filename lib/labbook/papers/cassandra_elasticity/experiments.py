@@ -31,7 +31,7 @@ from labbook.papers.cassandra_elasticity.joins import (
     streaming_over_waiting,
 )
 from labbook.papers.cassandra_elasticity.oscillation import oscillation_metrics
-from labbook.study.point import check_values
+from labbook.study.point import check_range, check_values
 from labbook.study.summary import summarise
 from labbook.systems.null.server import NullServer
 from labbook.workloads.clients.cpu import ceilings_in
@@ -57,6 +57,9 @@ def check(points, more=()) -> None:
         check_load(op="read", clients=point.clients, rows=max(1, rows_of(point.params)), value_bytes=point.value_bytes,
                    seconds_at_most=point.seconds_at_most,
                    rate_per_s=point.capped_per_s if point.load.endswith("_capped") else None)
+        if point.load != "none" and not rows_of(point.params):
+            raise InputError(f"a load of {point.load} on 0 rows", key=f"{point.experiment}: data_mb", allowed="more than 0")
+        check_range([point], {}, {"ends_s": point.seconds_at_most})
         if not 0 < point.params.get("part", 0.5) < 1:
             raise InputError(f"{point.part} of a joiner's data", key=f"{point.experiment}: part",
                              allowed="more than 0 and less than 1")

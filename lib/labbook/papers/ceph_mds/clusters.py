@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager, suppress
 
 from labbook.errors import InputError, SystemFailure
 from labbook.lab import LabDescription
-from labbook.study.point import check_values
+from labbook.study.point import check_range, check_values
 from labbook.systems.ceph.cluster import Ceph
 from labbook.systems.ceph.config import check_hosts
 from labbook.systems.cluster import in_parallel
@@ -14,6 +14,7 @@ from labbook.workloads.files.bonnie import fits
 from labbook.workloads.files.load import PATTERNS
 
 # Hosts of a cluster that is alone.
+MOST_DIRECTORIES = 65535      # their numbers have two bytes in the rows of clients
 FIRST = ("mon", *(f"osd{i}" for i in range(1, 9)), *(f"mds{i}" for i in range(1, 5)))
 # Settings by the way in which a dead server's rank is replaced. A standby_replay daemon serves one rank only.
 TAKEOVERS = {"standby": {"standby": 1}, "standby_replay": {"standby": 2, "replay": True},
@@ -44,6 +45,7 @@ def check_points(experiment) -> None:
     roles = {host.name: host.role for host in LabDescription.load(experiment.study.folder / "lab.yml").hosts}
     number = {role: sum(roles.get(name) == role for name in FIRST) for role in ("mon", "osd", "mds")}
     check_values(experiment.points(), ALLOWED)
+    check_range(experiment.points(), {"clients": 1, "directories": 1, "files": 1}, {"directories": MOST_DIRECTORIES})
     for point in (arm for each in experiment.points() for arm in each.arm_points):
         if point.params.get("tool") == "bonnie" and not fits(point.directories, point.files):
             raise InputError(f"{point.directories} directories of {point.files} files", key=f"{experiment.name}: files",

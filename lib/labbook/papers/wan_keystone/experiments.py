@@ -15,7 +15,7 @@ import pandas as pd
 from labbook.errors import InputError
 from labbook.lab import LabDescription
 from labbook.lab.link.shaping import Shape
-from labbook.study.point import check_values
+from labbook.study.point import check_range, check_values
 from labbook.systems.cluster import in_parallel
 from labbook.systems.keystone.stack import KeystoneCloud
 from labbook.systems.null.server import NullServer
@@ -32,6 +32,7 @@ CLOUDS = ("keystone_cloud", "beside")   # systems of lab.yml, by name or label: 
 VERSIONS = ("mariadb", "galera", "haproxy", "keystone")
 TOOLS = ("labbook", "rally")    # that make calls; this library's clients by default
 ALLOWED = {"scenario": SCENARIOS, "warmup_scenario": SCENARIOS, "tool": TOOLS}
+LEAST = {"concurrency": 1, "writes": 1, "times": 1, "value_bytes": 1, "think_s": 0, "warmup_concurrency": 1, "warmup_calls": 1}
 PER_CALL = ("wan_", "replicated")     # counters whose increase is reported per call
 
 
@@ -39,15 +40,12 @@ def check(experiment) -> None:
     """InputError for a cloud or a link that cannot exist, and for calls that there are not, before a lab is brought
     up."""
     check_values(experiment.points(), ALLOWED)
+    check_range(experiment.points(), LEAST)
     for point in (arm for paired in experiment.points() for arm in paired.arm_points):
         if point.params.get("tool") == "rally":
             check_values([point], {"scenario": RALLY_SCENARIOS})
         KeystoneCloud.checked(cloud_settings(point))
         Shape(**chosen(point, WAN))
-        for name in ("concurrency", "writes"):
-            if point.params.get(name, 1) < 1:
-                raise InputError(f"{point.params[name]} is too few", key=f"{point.experiment}: {name}",
-                                 allowed="1 and more")
         if "slice_s" in point.params and not 0 < point.slice_s <= point.calling_s:
             raise InputError(f"slices of {point.slice_s:g} s in {point.calling_s:g} s of calls",
                              key=f"{point.experiment}: slice_s", allowed="more than 0, calling_s at the most")
