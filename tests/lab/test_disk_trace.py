@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import pytest
 from small_labs import describe, new_id, swept
@@ -85,10 +86,10 @@ def test_a_sequential_and_a_random_reader_are_distinguished(lab):
 
 
 def test_only_its_own_disk_is_traced(lab, disk):
-    with disk.trace() as trace:
-        Path("/var/tmp/labbook-other").write_bytes(os.urandom(1 << 20))
+    with disk.trace() as trace, NamedTemporaryFile(dir="/var/tmp") as other:
+        other.write(os.urandom(1 << 20))
+        other.flush()
         os.sync()
-        Path("/var/tmp/labbook-other").unlink()
     assert trace.requests["size_bytes"].sum() < 1 << 20
 
 

@@ -276,8 +276,6 @@ def test_labs_of_this_checkout_go_before_those_of_others():
     other, own = standing("1", "cms", "db"), standing("2", "cms", "db", checkout=paths.checkout())
     assert lab_commands._find_host([other, own], "db") == (own, "db")
     assert lab_commands._find_host([other, own], "1/db") == (other, "db")
-    assert lab_commands._to_take_down([other, own], None) is own
-    assert lab_commands._to_take_down([other, own], "1") is other
 
 
 def test_down_asks_which_of_several_labs():
