@@ -60,22 +60,35 @@ class Platforms:
         everyone: all arms of the experiment, which are brought up together, since other points of the block
         may have arms that this one leaves out.
         """
-        def make(lab, arm):
-            return self.bed(lab, attempt.point.of(arm), attempt.hosts(arm), alone=not attempt.at_once, **types)
+        def make(lab, arm, hosts):
+            return self.bed(lab, attempt.point.of(arm), hosts, alone=not attempt.at_once, **types)
+
+        def make_all(lab):
+            hosts = self._hosts(lab, attempt, everyone)
+            return in_parallel(everyone, lambda arm: make(lab, arm, hosts[arm]))
 
         if attempt.at_once:
-            made = attempt.setup(lambda lab: in_parallel(everyone, lambda arm: make(lab, arm)))
+            made = attempt.setup(make_all)
             return {arm: bed for arm, bed in zip(everyone, made) if arm in arms}
-        return {arm: attempt.setup(lambda lab, arm=arm: make(lab, arm), arm=arm) for arm in arms}
+        return {arm: attempt.setup(lambda lab, arm=arm: make(lab, arm, attempt.hosts(arm)), arm=arm) for arm in arms}
+
+    def _hosts(self, lab, attempt, arms) -> dict:
+        """{arm: names of its hosts}, of arms that are up at once: those of this repeat, but for an arm whose hosts another
+        one's kept platform has: it gets those that are left."""
+        wanted = {arm: attempt.hosts(arm) for arm in arms}
+        kept = {arm: {host.name for host in bed.hosts} for arm in arms if (bed := self._kept(lab, attempt.point.of(arm)))}
+        free = [hosts for hosts in wanted.values() if not set(hosts) & set().union(*kept.values())]
+        homeless = [arm for arm in arms if arm not in kept and wanted[arm] not in free]
+        left = [wanted[arm] for arm in kept if wanted[arm] in free]
+        return wanted | dict(zip(homeless, left))
 
     def bed(self, lab, point, hosts: list[str], *, alone: bool = False, **types) -> Bed:
         """The bed of the point's release, cache mode, memory and plumbing: one that is kept, or a new one on these hosts.
 
         alone: no other platform is up beside it. types: see `_set`.
         """
-        plumbing = None if point.release in lab.clouds else _plumbing(point)    # a user's cloud is one, for all points
-        config = (point.release, point.cache_mode, point.params.get("memory"), plumbing)
-        if point.starts == "one" and not alone and lab is self._lab and (found := self._bed_of(config)):
+        config = _config(lab, point)
+        if not alone and (found := self._kept(lab, point)):
             return _set(found, **types)     # where it is, on whichever hosts: one start serves all repeats
         for other in self._to_end(lab, config, hosts, alone, fresh=point.starts == "each"):
             other.testbed.destroy()
@@ -86,6 +99,10 @@ class Platforms:
                 with self._lock:
                     self._beds.append(found)
         return _set(found, **types)
+
+    def _kept(self, lab, point) -> Bed | None:
+        """The bed of an earlier point that serves this one, too."""
+        return self._bed_of(_config(lab, point)) if point.starts == "one" and lab is self._lab else None
 
     def _bed_of(self, config) -> Bed | None:
         return next((bed for bed in self._beds if bed.config == config), None)
@@ -113,6 +130,12 @@ class Platforms:
         testbed = Testbed(cloud, cloud.image("guest"), None, cloud.make_key(public),
                           Guests(cloud, via, path).reach, via.dial)
         return Bed(testbed, lab, via, its, config, kept=point.starts == "one")
+
+
+def _config(lab, point) -> tuple:
+    """What beds differ in. A cloud of the user's is one, for all points' plumbing."""
+    plumbing = None if point.release in lab.clouds else _plumbing(point)
+    return point.release, point.cache_mode, point.params.get("memory"), plumbing
 
 
 def _plumbing(point) -> str:

@@ -142,6 +142,17 @@ def test_all_arms_that_are_asked_for_are_up(several, did, at_once):
         set() if at_once else {("end", "zed")})
 
 
+def test_a_kept_platform_does_not_end_for_an_arm_whose_hosts_it_has(several, did):
+    """Whichever was first: the kept one was returned, and then ended for the other arm's start."""
+    lab = Lab()
+    several.bed(lab, point(release="newer", starts="one", cache_mode="none"), HOSTS["older"], vm="m1.small")
+    one = point(paired={"release": ["older", "newer"]}, starts="one", cache_mode="none")
+    with StandIn(lab, hosts=HOSTS).attempt(one) as attempt:
+        attempt.hosts = HOSTS.get
+        several.beds(attempt, ["older", "newer"], ["older", "newer"], vm="m1.small")
+    assert did == [("up", "2026.2", "none", HOSTS["older"]), ("up", "zed", "none", HOSTS["newer"])]
+
+
 def test_a_point_of_one_arm_has_that_arms_platform(several, did):
     """Such as the bare node's, which is measured beside the newer release only."""
     study = StandIn(Lab(), hosts=HOSTS)
