@@ -200,7 +200,8 @@ def by_own(run, mounts, fresh=()):
                     pause_s=2 * point.watch_s, homes=homes, seed=point.repeat, seconds_at_most=point.seconds_at_most)
     phases = load.phases.assign(from_s=load.started + load.phases["started_s"],
                                 to_s=load.started + load.phases["ended_s"])
-    return load.rows, phases, load.metrics
+    left_out = set(PHASES["remount"]) - set(PHASES[pattern]) if pattern in REREADING else ()
+    return load.rows, phases, load.metrics | {f"{phase}_per_s": NAN for phase in left_out}
 
 
 def server_metrics(metrics: dict, seen, phases) -> dict:

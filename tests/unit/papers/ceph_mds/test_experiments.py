@@ -11,6 +11,7 @@ from paper_stand_ins import point as a_point
 from labbook import paths
 from labbook.errors import InputError, SystemFailure
 from labbook.papers.ceph_mds import clusters, experiments
+from labbook.papers.ceph_mds.cache import of_both_orders
 from labbook.workloads.files.load import PHASES as PATTERN_PHASES
 
 
@@ -246,6 +247,9 @@ def test_a_tool_that_goes_in_order_only_rereads_by_one_fresh_mount(monkeypatch):
     assert experiments._stages(one) == 1 and experiments._stages(point(tool="remount")) == 2
     assert experiments._stages(point(tool="own")) == experiments._stages(point(tool="bonnie")) == 0
     mount = SimpleNamespace(path="/m", ceph=None)
-    experiments.by_tool(SimpleNamespace(point=one, lab=None), [[mount]], [[[SimpleNamespace(path="/f")]]])
+    _, _, metrics = experiments.by_tool(SimpleNamespace(point=one, lab=None), [[mount]], [[[SimpleNamespace(path="/f")]]])
+    assert set(metrics) == {f"random_{op}_per_s" for op in ("create", "stat", "reread", "delete")}
+    both = of_both_orders(metrics | {f"sequential_{op}_per_s": 1.0 for op in ("create", "stat", "reread", "delete")})
+    assert len(both) == 8 and all(math.isnan(value) for value in both.values())
     assert asked["pattern"] == "remount_in_order" and len(asked["fresh"]) == 1
     assert not any("random" in phase for phase in PATTERN_PHASES["remount_in_order"])
