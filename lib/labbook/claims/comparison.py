@@ -191,7 +191,8 @@ class Comparison:
         labbook.claims.bounds. rule: whose number, by default the comparison's."""
         name = rule or self.rule["name"]
         moves = {0 if (repeat, setting) in self._by_baseline[arm] else self._moves(name, arm, setting)
-                 for arm, limited in enumerate(self._limited) for setting in self.settings if (repeat, setting) in limited}
+                 for arm, limited in enumerate(self._limited)
+                 for setting in self.settings if (repeat, setting) in limited}
         return direction(self.metric, moves)
 
     def _moves(self, rule, arm, setting) -> int:

@@ -102,9 +102,14 @@ def check_range(points, least: dict, most: dict | None = None) -> None:
         for name in {**least, **(most or {})}:
             low, high, value = least.get(name, -math.inf), (most or {}).get(name, math.inf), arm.params.get(name)
             if value is not None and not low <= value <= high:
-                allowed = " to ".join(f"{end:g}" for end in (low, high) if math.isfinite(end))
-                raise InputError(f"{value:g} is too {'small' if value < low else 'large'}", key=f"{arm.experiment}: {name}",
-                                 allowed=allowed if math.isfinite(high) else f"{allowed} and more")
+                raise InputError(f"{value:g} is too {'small' if value < low else 'large'}",
+                                 key=f"{arm.experiment}: {name}", allowed=_range_words(low, high))
+
+
+def _range_words(low: float, high: float) -> str:
+    if math.isinf(high):
+        return f"{low:g} and more"
+    return f"up to {high:g}" if math.isinf(low) else f"{low:g} to {high:g}"
 
 
 def digest(data) -> str:

@@ -58,7 +58,8 @@ def check(points, more=()) -> None:
                    seconds_at_most=point.seconds_at_most,
                    rate_per_s=point.capped_per_s if point.load.endswith("_capped") else None)
         if point.load != "none" and not rows_of(point.params):
-            raise InputError(f"a load of {point.load} on 0 rows", key=f"{point.experiment}: data_mb", allowed="more than 0")
+            raise InputError(f"a load of {point.load} on 0 rows", key=f"{point.experiment}: data_mb",
+                             allowed="more than 0")
         check_range([point], {}, {"ends_s": point.seconds_at_most})
         if not 0 < point.params.get("part", 0.5) < 1:
             raise InputError(f"{point.part} of a joiner's data", key=f"{point.experiment}: part",

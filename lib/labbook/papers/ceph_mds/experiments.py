@@ -88,9 +88,9 @@ class MetadataBench:
 
     def rates(self, experiment) -> None:
         """Create, stat and delete files, in order and at random, by the point's tool ("bonnie"; "own"; or one of
-        REREADING, which are own clients that also reread by a fresh mount; own if it has none). Optional: clients (each with a
-        mount), shared (whether they share their directories), cache_inodes (of each client), pattern (other calls) for
-        phase_s."""
+        REREADING, which are own clients that also reread by a fresh mount; own if it has none). Optional: clients
+        (each with a mount), shared (whether they share their directories), cache_inodes (of each client), pattern
+        (other calls) for phase_s."""
         self._measure(experiment, by_tool)
 
     def cached(self, experiment) -> None:

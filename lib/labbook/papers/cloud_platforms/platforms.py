@@ -70,13 +70,15 @@ class Platforms:
         if attempt.at_once:
             made = attempt.setup(make_all)
             return {arm: bed for arm, bed in zip(everyone, made) if arm in arms}
-        return {arm: attempt.setup(lambda lab, arm=arm: make(lab, arm, attempt.hosts(arm)), arm=arm) for arm in arms}
+        return {arm: attempt.setup(lambda lab, arm=arm: make(lab, arm, attempt.hosts(arm)), arm=arm)
+                for arm in arms}
 
     def _hosts(self, lab, attempt, arms) -> dict:
-        """{arm: names of its hosts}, of arms that are up at once: those of this repeat, but for an arm whose hosts another
-        one's kept platform has: it gets those that are left."""
+        """{arm: names of its hosts}, of arms that are up at once: those of this repeat. An arm whose hosts another
+        one's kept platform has gets those that are left."""
         wanted = {arm: attempt.hosts(arm) for arm in arms}
-        kept = {arm: {host.name for host in bed.hosts} for arm in arms if (bed := self._kept(lab, attempt.point.of(arm)))}
+        kept = {arm: {host.name for host in bed.hosts}
+                for arm in arms if (bed := self._kept(lab, attempt.point.of(arm)))}
         free = [hosts for hosts in wanted.values() if not set(hosts) & set().union(*kept.values())]
         homeless = [arm for arm in arms if arm not in kept and wanted[arm] not in free]
         left = [wanted[arm] for arm in kept if wanted[arm] in free]

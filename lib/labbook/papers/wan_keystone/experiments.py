@@ -32,7 +32,8 @@ CLOUDS = ("keystone_cloud", "beside")   # systems of lab.yml, by name or label: 
 VERSIONS = ("mariadb", "galera", "haproxy", "keystone")
 TOOLS = ("labbook", "rally")    # that make calls; this library's clients by default
 ALLOWED = {"scenario": SCENARIOS, "warmup_scenario": SCENARIOS, "tool": TOOLS}
-LEAST = {"concurrency": 1, "writes": 1, "times": 1, "value_bytes": 1, "think_s": 0, "warmup_concurrency": 1, "warmup_calls": 1}
+LEAST = {"concurrency": 1, "writes": 1, "times": 1, "value_bytes": 1, "think_s": 0, "warmup_concurrency": 1,
+         "warmup_calls": 1}
 PER_CALL = ("wan_", "replicated")     # counters whose increase is reported per call
 
 

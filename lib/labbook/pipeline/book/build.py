@@ -92,7 +92,8 @@ def _shape(staged: Path) -> str:
 def _first_heading(page: Path) -> str:
     text = page.read_text()
     if page.suffix == ".ipynb":
-        text = "\n".join(notebooks.source(cell) for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown")
+        cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown"]
+        text = "\n".join(map(notebooks.source, cells))
     return next((line for line in text.splitlines() if line.startswith("# ")), page.name)
 
 
