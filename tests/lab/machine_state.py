@@ -72,7 +72,7 @@ def connections() -> set[str]:
 
 def _tables():
     for command in TABLES:
-        for line in _output_lines(command):
+        for line in _output_lines([*_root(), *command]):     # of a firewall only root sees anything
             if not any(word in line for word in COUNTERS):
                 yield f"{' '.join(command[:3])}: {_plain(line)}"
 
@@ -93,9 +93,9 @@ def _processes(mark):
             command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
             parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
             started = (process / "stat").read_text().rpartition(")")[2].split()[19]
-            marked = has_mark(pid, mark)
         except OSError:
             continue
+        marked = _is_ours(pid, mark)    # of other users' processes it is not known: these are known by their command
         if pid == str(os.getpid()) or not command:     # this one; a thread of the kernel, or a zombie
             continue
         if marked or f"{RECORDS}/" in command or (parent == 1 and namespaces(pid)):
