@@ -154,8 +154,8 @@ def disk_requests(summary: pd.DataFrame, *, by: str, of="request", y="gb", path=
                   for value, one in chosen.items()]
     lines = "; the line goes from each to the next" if path else ""
     what = AXES[y].partition(",")[0]
-    return Picture(tuple(panels), f"A dot for each request to the disk: its {what}, through "
-                                  f"time{lines}.")
+    which = "request to the disk, of many an even sample" if of == "request" else "request to the disk"
+    return Picture(tuple(panels), f"A dot for each {which}: its {what}, through time{lines}.")
 
 
 def _panel(point, title, of, y, path, groups, limits):
