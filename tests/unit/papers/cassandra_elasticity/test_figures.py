@@ -127,7 +127,7 @@ def test_what_the_loader_reached_is_named_or_that_nothing_was_loaded():
 
 def test_the_papers_main_results_stand_beside_ours():
     printed = pd.DataFrame({"what": ["least_join", "sleep"], "value": [60, 30]})
-    joins = pd.DataFrame([{"load": load, "repeat": i, "moving_s": seconds} for i in (1, 2, 3)
+    joins = pd.DataFrame([{"load": load, "repeat": i, "from_request_s": 6.0 + seconds, "fixed_wait_s": 6.0} for i in (1, 2, 3)
                           for load, seconds in (("none", 5.0), ("read", 15.0), ("write", 30.0))])
     delays = pd.DataFrame([{"ring_delay_ms": ms, "repeat": 1, "from_request_s": ms / 500 + 1} for ms in (3000, 30000)])
     table = figures.beside_the_paper(printed, joins=joins, delays=delays, gets=pd.DataFrame(), disk=pd.DataFrame())
@@ -145,3 +145,9 @@ def test_joiners_have_a_row_each():
     elsewhere = joiners_apart(frame.assign(run="published", machine="another"))     # so that none are pooled
     assert set(elsewhere["run"]) == {"published"} and set(elsewhere["machine"]) == {"another"}
     assert len(joiners_apart(frame.assign(run=None))) == 2
+
+
+def test_a_join_without_waits_counts_from_its_request():
+    found = figures.without_waits(pd.DataFrame({"from_request_s": [9.0], "fixed_wait_s": [6.0], "moving_s": [5.0]}))
+    assert found["moving_from_request_s"].tolist() == [3.0]
+    assert "moving_from_request_s" not in figures.without_waits(pd.DataFrame({"moving_s": [5.0]}))
