@@ -112,12 +112,13 @@ def points(claim, made) -> tuple[list[dict], tuple]:
     needs = {need["metric"]: need.get("at_least", need.get("at_most")) for need in claim.get("needs", ())}
     arms = [{**rule.get("where", {}), **arm} for arm in
             [rule.get("of", {})] + ([rule["than"]] if "than" in rule else [])]
+    less = {metric: 0.0 for metric in [rule.get("baseline", {}).get("metric")] if metric}
     rows = []
     for (number, arm), x, repeat in product(enumerate(arms), places(rule), range(1, repeats_of(rule) + 1)):
         chosen = {name: want.get("at_least", want.get("at_most")) if isinstance(want, dict) else want
                   for name, want in arm.items()} | ({rule["along"]: x} if "along" in rule else {})
         assert all(matches(chosen[name], want) for name, want in arm.items())
-        rows.append(needs | chosen | {"repeat": repeat, "n": 100, claim["metric"]: made(number, x)})
+        rows.append(needs | less | chosen | {"repeat": repeat, "n": 100, claim["metric"]: made(number, x)})
     return rows, tuple(name for name in chosen)
 
 
