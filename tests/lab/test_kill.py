@@ -119,7 +119,7 @@ def check_next_command(tiny):
     done, began, inside = tiny.records(), len(tiny.lines()), tiny.inside()
     assert swept(tiny.lab)
     assert tiny.left_over() == []
-    assert not standing(inside)
+    assert not stays(inside)
     process = tiny.start()
     assert process.wait(90) == 0, (tiny.root / "stderr").read_text()
     again = {line.split()[1] for line in tiny.lines()[began:] if line.startswith("measure")}
@@ -127,6 +127,15 @@ def check_next_command(tiny):
     assert tiny.records() == done | again and len(tiny.records()) == 4
     assert not list(tiny.root.glob("data/records/**/.tmp*"))
     assert tiny.left_over() == []
+
+
+def stays(inside):
+    """What of a lab's is there still. A process is known by its start; the number of a FUSE connection may be another
+    test's by now, which does not keep it for a minute."""
+    until = time.monotonic() + 60
+    while (found := standing(inside)) and not any(isinstance(one, tuple) for one in found) and time.monotonic() < until:
+        time.sleep(0.5)
+    return found
 
 
 def standing(inside):
@@ -230,7 +239,7 @@ def test_the_privileged_helper_killed_at_a_random_moment(tiny, monkeypatch, numb
     assert killer.hits == 1
     inside = tiny.inside()
     assert swept(tiny.lab)
-    assert tiny.left_over() == [] and not standing(inside)
+    assert tiny.left_over() == [] and not stays(inside)
 
 
 def test_what_a_killed_helper_did_not_delete_goes_with_the_next_command(tiny):
