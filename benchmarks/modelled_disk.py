@@ -8,7 +8,8 @@ machine's own (a loop device, too). One reader or writer at a time, past the hos
 model and kind of request: its time by fio over the model's (what is above 1 is the machine's own, and more
 on a busy one), the time by the disk's log over the model's, and by fio over the own disk's; then the ratio
 of random to sequential reads of 128 KB by fio, by the model, and of the machine's own disk; and the share
-of replies that were late. Root.
+of replies that were late. Root. The book's page "Modelled disks" has what --json keeps of it:
+data/benchmarks/measured/modelled_disk.json.
 """
 
 import json
@@ -37,7 +38,7 @@ def main():
     samples = {name: measure(name, args) for name in args.models}
     print(f"{'':40} fio / model   log / model   modelled / own disk   ({args.rounds} rounds)")
     for name, found in samples.items():
-        show(models.find(name), found)
+        show(name, found)
     shared.write(args.json, disk_bytes=SIZE, data_bytes=DATA, samples=samples)
 
 
@@ -57,7 +58,8 @@ def _arguments():
 
 
 def measure(name: str, args) -> dict:
-    """{"rounds": [{disk: {kind: ms of a request}}], "late": share}: both disks, in turns, and LOG, by the log."""
+    """{"rounds": [{disk: {kind: ms of a request}}], "model_ms": {kind: ms}, "late": share}: both disks, in turns, and
+    LOG, by the log."""
     disks = {MODELLED: {"size": SIZE, "model": name}, OWN: {"size": SIZE}}
     hosts = {host: {"site": "lan", "role": "db", "limits": {"disk": disk}} for host, disk in disks.items()}
     description = LabDescription.parse({"sites": ["lan"], "hosts": hosts})
@@ -72,7 +74,9 @@ def measure(name: str, args) -> dict:
                 for kind in KINDS:
                     one_kind(lab, host, kind, args.seconds, rounds[-1])
         state = lab.disk(MODELLED).served_so_far()
-    return {"rounds": rounds, "late": state["late"] / state["served"]}
+    model = models.find(name)
+    return {"rounds": rounds, "model_ms": {kind: expected(model, kind) for kind in KINDS},
+            "late": state["late"] / state["served"]}
 
 
 def one_kind(lab, host, kind, seconds, found) -> None:
@@ -100,17 +104,17 @@ def expected(model, kind: str) -> float:
     return model.random_ms(size, DATA, SIZE) if way.startswith("rand") else model.sequential_ms(size)
 
 
-def show(model, found: dict) -> None:
-    rounds = found["rounds"]
+def show(name: str, found: dict) -> None:
+    rounds, model_ms = found["rounds"], found["model_ms"]
     for kind in KINDS:
         ours, own, log = ([one[disk][kind] for one in rounds] for disk in (MODELLED, OWN, LOG))
-        by_model = [expected(model, kind)] * len(rounds)
-        print(f"{model.name:15} {kind:24} {shared.ratio(ours, by_model)}   {shared.ratio(log, by_model)}   "
+        by_model = [model_ms[kind]] * len(rounds)
+        print(f"{name:15} {kind:24} {shared.ratio(ours, by_model)}   {shared.ratio(log, by_model)}   "
               f"{shared.ratio(ours, own)}   ({statistics.median(ours):.2f} ms)")
     ratios = {disk: shared.ratio([one[disk][RANDOM] for one in rounds], [one[disk][SEQUENTIAL] for one in rounds])
               for disk in (MODELLED, OWN)}
-    print(f"{model.name:15} random / sequential read: fio {ratios[MODELLED]}, model "
-          f"{expected(model, RANDOM) / expected(model, SEQUENTIAL):.2f}, own disk {ratios[OWN]}; "
+    print(f"{name:15} random / sequential read: fio {ratios[MODELLED]}, model "
+          f"{model_ms[RANDOM] / model_ms[SEQUENTIAL]:.2f}, own disk {ratios[OWN]}; "
           f"late {100 * found['late']:.2f} %")
 
 

@@ -83,7 +83,8 @@ def _id(meta) -> str:
 
 def to_hand_out(study, experiment, todo: list) -> dict:
     """What is left of an experiment, for labbook.pipeline.fleet: {read: whether a claim reads it, repeats: [{repeat,
-    points: [{key, setup (a digest), setup_s, point_s (None: unknown), machine (id; None: to be measured)}]}]}.
+    points: [{key, setup (a digest), setup_s, point_s (None: unknown), guessed (whether both are those of points with
+    other parameters), machine (id; None: to be measured)}]}]}.
 
     A repeat of which anything is left has all of its points, also those that are recorded: they are measured on
     one machine, so if that is gone they are measured again. What no claim reads (ceilings) has all points, since
@@ -119,7 +120,8 @@ def _describer(study, experiment):
     seconds = dict(zip((json.dumps(point.params) for point in experiment.places()), known["point_s"] or ()))
     return lambda point: {"key": point.key,
                           "setup": digest([experiment.name, point.block, sorted(point.setup.items())]),
-                          "setup_s": known["setup_s"], "point_s": seconds.get(json.dumps(point.params))}
+                          "setup_s": known["setup_s"], "point_s": seconds.get(json.dumps(point.params)),
+                          "guessed": known["guessed"]}
 
 
 def of_one_machine(study, experiment, keys) -> bool:

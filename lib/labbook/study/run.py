@@ -1,6 +1,7 @@
 """One run of a study: its options, remaining points and outcomes."""
 
 import os
+import statistics
 import time
 from dataclasses import replace
 
@@ -29,7 +30,8 @@ class Run:
     """State of this process's run.
 
     Options are environment variables: LABBOOK_PROFILE (quick or full), LABBOOK_REMEASURE (measure
-    stale points again), LABBOOK_UNTIL (epoch s: no point starts later), LABBOOK_PLAN (list the
+    stale points again), LABBOOK_UNTIL (epoch s: no point starts later), LABBOOK_OVERTIME (epoch s: but for those
+    of an experiment that is expected to be complete by then), LABBOOK_PLAN (list the
     remaining points and stop), LABBOOK_PUBLISHED (read data/published, measure nothing), LABBOOK_ASK
     (measure a round of what claims need; see labbook.study.ask), LABBOOK_POINTS and LABBOOK_FLEET (of a machine
     of a fleet and of who drives it; see labbook.study.fleet).
@@ -43,7 +45,7 @@ class Run:
                              allowed=PROFILES)
         self.published = _is_set("LABBOOK_PUBLISHED")
         self.plan_only = _is_set("LABBOOK_PLAN")
-        self.until = _epoch("LABBOOK_UNTIL")
+        self.until, self.overtime = _epoch("LABBOOK_UNTIL"), _epoch("LABBOOK_OVERTIME")
         self.remeasure = self.profile == "quick" or _is_set("LABBOOK_REMEASURE")
         self.ask = Ask.of_environment(study.name, [entry["id"] for entry in study.claim_entries])
         self.fleet, self.only = fleet.folder_of_environment(), fleet.points_of_environment()
@@ -52,7 +54,8 @@ class Run:
         self.paused, self.noise = False, Noise()
         self._outcomes = {}     # point key -> "done" | "failed", of this run's attempts
         self._messages = []     # of consecutive failures, all equal
-        self._planned = set()   # keys of points that the plan counted as remaining
+        self._planned = {}      # key of a point that the plan counted as remaining -> its experiment
+        self._took = {}         # experiment -> seconds of the points that were measured now, without set-ups
         self._recorded = set()  # names of experiments with at least one record
 
     def begin(self, experiment) -> list:
@@ -73,7 +76,7 @@ class Run:
             self.progress.warn(message)
         self._recorded |= {experiment.name} if any(metas.values()) else set()
         todo = self._left(experiment, wanted, metas)
-        self._planned |= {p.key for p in todo}
+        self._planned |= dict.fromkeys((p.key for p in todo), experiment.name)
         self.progress.plan(experiment.name, todo, len(wanted), *self._seconds(experiment, todo, metas))
         if self.fleet and self.plan_only:
             self.progress.hand_out(experiment.name, fleet.to_hand_out(self.study, experiment, todo))
@@ -132,12 +135,17 @@ class Run:
         return names is not None and set(meta.get("setup", names)) != set(names)
 
     def time_is_up(self, experiment) -> bool:
-        """Whether LABBOOK_UNTIL has passed; if so, the run is marked as paused."""
-        if self.until is None or time.time() < self.until:
+        """Whether LABBOOK_UNTIL has passed, and the experiment is not expected to be complete by LABBOOK_OVERTIME
+        either; if so, the run is marked as paused."""
+        if self.until is None or time.time() < self.until or self._ends_in_overtime(experiment.name):
             return False
         self.paused = True
         self.progress.pause(experiment.name)
         return True
+
+    def _ends_in_overtime(self, experiment: str) -> bool:
+        took, left = self._took.get(experiment), list(self._planned.values()).count(experiment)
+        return bool(self.overtime and took) and time.time() + left * statistics.median(took) <= self.overtime
 
     def failed_now(self, point) -> bool:
         """Whether this run's latest attempt at the point failed."""
@@ -150,7 +158,8 @@ class Run:
         self._messages = []
         self._recorded.add(point.experiment)
         self.progress.done(point, seconds, new=point.key in self._planned, set_up_s=set_up_s)
-        self._planned.discard(point.key)
+        self._planned.pop(point.key, None)
+        self._took.setdefault(point.experiment, []).append(seconds - set_up_s)
 
     def failed(self, point, seconds: float, message: str) -> None:
         """Count a failed attempt."""

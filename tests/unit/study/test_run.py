@@ -40,6 +40,28 @@ def test_time_that_is_up_stops_between_points(make, measure, labs, root, monkeyp
     study.complete()
 
 
+@pytest.mark.parametrize("overtime, measured", [(250, 4), (150, 2), (None, 2)])
+def test_an_experiment_goes_on_where_it_ends_in_the_overtime(make, overtime, measured):
+    """It was stopped one point before its end, and the next round brought the systems up again for that point."""
+    study, speed = make()
+    for number, point in enumerate(speed.remaining()):
+        with study.attempt(point) as attempt:
+            attempt.record([])
+        if number == 1:
+            study.run.until = time.time() - 1
+            study.run.overtime, study.run._took["speed"] = overtime and time.time() + overtime, [100.0] * 9
+    assert number + 1 == measured
+
+
+def test_before_a_point_of_an_experiment_was_measured_its_overtime_is_unknown(make, monkeypatch):
+    monkeypatch.setenv("LABBOOK_UNTIL", str(time.time() - 1))
+    monkeypatch.setenv("LABBOOK_OVERTIME", str(time.time() + 3600))
+    study, speed = make()
+    assert list(speed.remaining()) == []
+    with pytest.raises(Stopped, match="4 points left"):
+        study.complete()
+
+
 def test_a_failure_of_an_earlier_run_does_not_end_one_whose_time_is_up_before_that_point(make, monkeypatch):
     """Its good page had been replaced by a failed one."""
     study, speed = make()

@@ -238,16 +238,20 @@ class Experiments:
 
     def _kernels(self, experiment, prepare, processes, types=None) -> None:
         """Run the point's kernel on all servers in each slice; in new servers once before, to warm up."""
-        def run(tested, point):
+        def once(tested, point, timed_s=0.0):
             return nas.npb(tested.machines, kernel=point.kernel, size=point.size, ranks=processes(point),
-                           programs=self.programs.get("npb", ""), seconds_at_most=point.seconds_at_most)
+                           timed_s=timed_s, programs=self.programs.get("npb", ""),
+                           seconds_at_most=point.seconds_at_most)
+
+        def run(tested, point):
+            return once(tested, point, point.params.get("timed_s", 0.0))
 
         def more(tested, point):
             via = tested.machines[0].via
             metrics, facts = build_facts(nas.facts(via), "npb")
             return metrics | placed(tested) | {"mpi": via.run("mpirun --version | head -1").stdout.strip()}, facts
 
-        self._measure(experiment, prepare, at_once(run), warm=at_once(run), types=types, vcpus=processes, more=more)
+        self._measure(experiment, prepare, at_once(run), warm=at_once(once), types=types, vcpus=processes, more=more)
 
     def _with_suite(self, machines):
         return machines if "unixbench" in self.programs else equipped(machines, style, "unixbench/unixbench_style")

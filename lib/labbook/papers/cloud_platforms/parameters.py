@@ -50,6 +50,10 @@ def check(experiments, releases: list, cache_mode: str, starts: str, groups: dic
     for number in groups["scaling"]["vms"]:
         if number < 1 or number & (number - 1):
             raise InputError(f"{number} servers", key="scaling.vms", allowed="powers of two: 1, 2, 4, 8, ...")
+    longest = groups["shapes"]["seconds_at_most"]
+    if not 0 <= groups["scaling"]["timed_s"] < longest:
+        raise InputError(f"{groups['scaling']['timed_s']} s", key="scaling.timed_s",
+                         allowed=f"0 to less than shapes.seconds_at_most, {longest:g} s")
     _check_fit(experiments, groups["functions"])
     _check_way(experiments, groups)
     _check_file(experiments.description, groups["disk"])

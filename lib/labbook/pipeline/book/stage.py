@@ -70,6 +70,7 @@ def _studies() -> dict:
     found = {study: of_study for study, of_study in rows.items() if of_study}
     tables = {"summary": front.summary(found), "cards": front.cards(found), "board": board.board(found, texts),
               "compare": compare_page.page(found), "disk_models": disk_models.page(),
+              "disk_rounds": disk_models.measured(),
               "compared": compared.page(), "fleet_sizes": fleet_sizes.page(), "fleet_measured": fleet_sizes.measured(),
               "ran": board.ran(texts), "what_held": what_held.page(found),
               "status": board.status([r for r in status.write() if r["study"] in texts])}

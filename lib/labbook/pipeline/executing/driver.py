@@ -155,7 +155,7 @@ class Driver:
         command = [sys.executable, "-m", "labbook.pipeline.executing.execute", str(self._job),
                    str(os.getpid())]
         inherited = {k: v for k, v in os.environ.items()
-                if k not in ("LABBOOK_PUBLISHED", "LABBOOK_REMEASURE", "LABBOOK_UNTIL",
+                if k not in ("LABBOOK_PUBLISHED", "LABBOOK_REMEASURE", "LABBOOK_UNTIL", "LABBOOK_OVERTIME",
                              "LABBOOK_PLAN", "LABBOOK_PROFILE", "LABBOOK_ASK", "LABBOOK_POINTS", "LABBOOK_FLEET")}
         environment = {**inherited, **self._variables, "LABBOOK_PROGRESS": str(self._progress),
                        "PYDEVD_DISABLE_FILE_VALIDATION": "1",

@@ -27,7 +27,8 @@ from labbook.pipeline.running import planner, totals
 WHICH = ("headline", "paper", "all")
 ROUND_S = 8.0       # a round's execution beside its points, before one was timed
 PAGE_ROUNDS = 2     # what making the page takes, in executions that only plan
-# Of the time that lab.yml allows: how much longer a run may go on, for claims that are expected to be decided then.
+# Of the time that lab.yml allows: how much longer a run may go on, for claims that are expected to be decided then. An
+# experiment under way goes on by itself: to bring its systems up again takes a minute.
 OVERTIME = 0.5
 
 
@@ -158,7 +159,7 @@ class Asking:
         self._until, self._began, self._built_s = until, time.time(), 0.0
         self._measured = self._failed = 0
         self._lab_time = {}
-        self._stop = None
+        self._stop = self._overtime = None
         self.board, self.survey = {}, None
 
     def run(self, interrupts) -> Answer:
@@ -193,9 +194,11 @@ class Asking:
         """The round that fits the time, of a quick run perhaps its overtime. workers: how many machines measure at the
         same time."""
         self._stop = None if until is None else until - PAGE_ROUNDS * round_s
+        self._overtime = None if not self.asks.quick else (
+            _earliest(self._until, until + OVERTIME * self.asks.seconds) - PAGE_ROUNDS * round_s)
         following, board = next_round(self.asks, self.survey, _for_all(self._stop, workers), round_s)
         if self.asks.quick and not following.repeats and following.late:
-            self._stop = _earliest(self._until, until + OVERTIME * self.asks.seconds) - PAGE_ROUNDS * round_s
+            self._stop = self._overtime
             following, board = last_rounds(self.asks, self.survey, _for_all(self._stop, workers), round_s)
         return following, board
 
@@ -213,6 +216,8 @@ class Asking:
         given.pop("LABBOOK_UNTIL", None)
         if repeats and self._stop is not None:
             given["LABBOOK_UNTIL"] = repr(self._stop)
+        if repeats and self._overtime is not None:
+            given["LABBOOK_OVERTIME"] = repr(self._overtime)
         driver = Driver(self.study, self._chosen, self._partial, given, board=self.board, since=self._began)
         outcome = driver.run(interrupts, self._bar.show if self._bar else lambda story: None)
         if driver.story.survey:

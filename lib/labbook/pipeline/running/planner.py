@@ -12,6 +12,7 @@ from labbook.claims.decisions import DECIDED, NOT_RUN, NOT_TESTABLE
 # The share of claims that take more than the looks before, of 217 claims of the published records whose
 # repeats were simulated: 65 % are decided after 6, 74 % after 12, 78 % after 20, 82 % after 30.
 GOES_ON = {6: 1.0, 9: 0.35, 12: 0.32, 20: 0.26, 30: 0.22, 60: 0.18}
+AT_ONCE = 2     # times as many repeats as there are, in one round
 
 
 @dataclass(frozen=True)
@@ -237,24 +238,32 @@ def _goes_on(claim, look, looks) -> float:
 
 def _next_steps(claims, lab, looks, left_s, round_s):
     """({experiment: repeats}, claims) of a round that raises the claims' experiments to their next looks, in the
-    claims' order, as far as the time allows.
-
-    Looks of which the next one costs less than a round are taken together, up to the expected one."""
+    claims' order, as far as the time allows."""
     repeats, chosen, cost = {}, [], round_s
     for name in dict.fromkeys(claim.experiment for claim in claims):
         own = [claim for claim in claims if claim.experiment == name]
-        soonest = min(claim.expected(looks) for claim in own)
-        look = min(_next(looks, min(claim.repeats for claim in own)), soonest)
-        own = [claim for claim in own if claim.repeats < look]
+        first = min(_next(looks, min(claim.repeats for claim in own)), min(claim.expected(looks) for claim in own))
+        own = [claim for claim in own if claim.repeats < first]
         places = frozenset().union(*(claim.places for claim in own))
-        while (further := _next(looks, look)) and further <= soonest and lab.seconds(name, places, further) < round_s:
-            look = further
-        seconds = lab.seconds(name, places, look)
-        if cost + seconds <= left_s:
-            cost += seconds
-            repeats[name] = look
-            chosen += own
+        for look in reversed(list(_together(own, first, looks, lambda n: lab.seconds(name, places, n) < round_s))):
+            seconds = lab.seconds(name, places, look)
+            if cost + seconds <= left_s:
+                cost += seconds
+                repeats[name] = look
+                chosen += own
+                break
     return repeats, chosen
+
+
+def _together(claims, first, looks, is_cheap):
+    """The looks of an experiment's claims that one round may go to: the next one, and those up to the expected one that
+    are cheap, or of at most AT_ONCE times as many repeats as there are. Few claims are decided at a look before the
+    expected one, and each round brings the systems up again."""
+    there, soonest = min(claim.repeats for claim in claims), min(claim.expected(looks) for claim in claims)
+    yield first
+    look = first
+    while (look := _next(looks, look)) and look <= soonest and (look <= AT_ONCE * there or is_cheap(look)):
+        yield look
 
 
 def _next(looks, n) -> int | None:

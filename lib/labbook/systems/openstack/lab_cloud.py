@@ -153,8 +153,8 @@ class OpenStack(Described):
     stop = destroy  # nothing could be started again
 
     def facts(self) -> dict:
-        """Settings, description, and versions of the parts."""
-        return {"system": self.NAME, **vars(self.settings), **self._describe(), "versions": self._versions()}
+        """Settings and description."""
+        return {"system": self.NAME, **vars(self.settings), **self._describe()}
 
     def _made_cloud(self, network, since) -> Cloud:
         connection = seed.connection(self.platform)
@@ -180,7 +180,7 @@ class OpenStack(Described):
         return " ".join(words)
 
     def _describe(self) -> dict:
-        """Properties of the cloud that the study shows beside its measurements."""
+        """Properties of the cloud, and versions of its parts, that the study records beside its measurements."""
         store = self.platform.store
         where = f"host {store.name}" if self.platform.apart else "the same host"
         accelerated = self.platform.layout.virt_type == "kvm"
@@ -191,7 +191,7 @@ class OpenStack(Described):
             "accelerated": accelerated, "cores": self._cores(), "compute_machines": len(self.platform.hypervisors),
             "own_plumbing": self.platform.layout.plug != "tap", "plumbing": PLUMBING[self.platform.layout.plug],
             "guest": self.guest.name, "volume_way": f"NBD over TCP from {where}",
-            "client": f"openstacksdk {importlib.metadata.version('openstacksdk')}",
+            "client": f"openstacksdk {importlib.metadata.version('openstacksdk')}", "versions": self._versions(),
         }
 
     def _cores(self) -> int:

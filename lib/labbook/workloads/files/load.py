@@ -8,6 +8,7 @@ from labbook.workloads.clients import driver as clients_driver
 from labbook.workloads.clients.driver import SETTLE_SECONDS, Clients, shares
 from labbook.workloads.clients.rows import from_due, rate_metrics, together
 from labbook.workloads.files.on_host import runner
+from labbook.workloads.files.on_host.client import MOST_ROWS
 from labbook.workloads.files.on_host.runner import AT_END, KILLED_SECONDS
 from labbook.workloads.files.rows import Load, metrics_of, of_host, phases_of
 
@@ -126,6 +127,9 @@ class _Clients:
     def end(self, truncated: float) -> Load:
         names = self._spec["phases"]
         found = self.clients.finish(self._spec["call_seconds"] + KILLED_SECONDS + WRITE_SECONDS)
+        if full := [head["client"] for heads, _ in found for head in heads if head["rows"] >= MOST_ROWS]:
+            raise SystemFailure(f"client {full[0]} stopped early, after {MOST_ROWS} calls; no more are recorded of "
+                                "one: take a shorter time, fewer files or more clients")
         rows = together([of_host(heads, raw, names, host.name)
                          for (heads, raw), host in zip(found, self.clients.hosts)])
         if rows.empty:

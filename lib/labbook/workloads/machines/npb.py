@@ -45,12 +45,13 @@ PAGE_BYTES = 4096       # of x86 and of most others
 
 @dataclass(frozen=True)
 class Load:
-    """`rows`: a row an iteration: iteration, started_s, seconds, ok (whether the run's results are the
-    published ones: the same for all iterations). `metrics`: verified (1 or 0); seconds (of the slowest
-    rank, without set-up), mops (millions of operations a second, as NPB counts them) and
-    swapped_out_mb (by the kernels of all machines during the run), NaN when the run is not verified;
-    start_s (starting and set-up); error (the largest, relative; NaN when a value is no number); and
-    the verified values themselves, named in VALUES. `started`: seconds since the epoch, by our clock.
+    """`rows`: a row an iteration of any run: iteration, started_s, seconds, ok (whether the results are the
+    published ones: the same for all iterations). `metrics`: verified (1 or 0, of all runs); seconds (of the
+    slowest rank, without set-up: the median of the runs), mops (millions of operations a second, as NPB counts
+    them) and swapped_out_mb (by the kernels of all machines meanwhile), NaN when a run is not verified;
+    runs (how many were timed); start_s (starting and set-up); error (the largest, relative; NaN when a value is
+    no number); and the last run's verified values themselves, named in VALUES. `started`: seconds since the
+    epoch, by our clock.
     """
 
     rows: pd.DataFrame
@@ -59,8 +60,11 @@ class Load:
 
 
 def npb(machines, *, kernel: str, size: str, ranks: int, seconds_at_most: float,
-        programs: str = "") -> Load:
+        timed_s: float = 0.0, programs: str = "") -> Load:
     """Run one kernel over the machines, `ranks` processes spread evenly: a power of two.
+
+    `timed_s`: it is run again, by the same processes, until the timed runs together last as long; a run may take
+    less time than its processes take to start. An upstream build is run once.
 
     The programs lie in `npb` below the machines' folder, as `build` makes them; `programs`: the folder
     of an upstream build of NPB on the machines, which is run instead. SystemFailure when the run fails
@@ -74,7 +78,7 @@ def npb(machines, *, kernel: str, size: str, ranks: int, seconds_at_most: float,
     if programs:
         command = upstream_command(machines[0], programs, kernel, size, ranks)
     else:
-        command = [machines[0].program(FOLDER, kernel), size]
+        command = [machines[0].program(FOLDER, kernel), size, *([f"{timed_s:g}"] if timed_s else [])]
     what = f"{kernel} {size} of {ranks}"
     before, started, began = swapped_out_mb(machines), time.time(), time.monotonic()
     output = mpirun.run(machines, ranks, command, seconds_at_most, what)
@@ -101,7 +105,7 @@ def load(kernel: str, result: dict, wall_s: float) -> tuple[pd.DataFrame, dict]:
     error = result["error"]
     metrics = {**{name: result[name] if result["verified"] else nan for name in ("seconds", "mops")},
                 "verified": int(result["verified"]), "error": nan if error is None else error,
-                "start_s": max(0.0, wall_s - result["seconds"])}
+                "runs": len(result["runs"]), "start_s": max(0.0, wall_s - sum(result["runs"]))}
     values = (nan if value is None else value for value in result["values"])
     return rows, metrics | dict(zip(VALUES.get(kernel, ()), values))
 
@@ -168,7 +172,7 @@ def upstream_result(output: str, what: str) -> dict:
     if seconds == 0:
         raise SystemFailure(f"{what} is too short for NPB's clock: take a larger size", log=output[-2000:])
     return {"seconds": seconds, "mops": float(found["mops"][1]), "error": None, "values": [],
-            "verified": verified[1] == "SUCCESSFUL", "iterations": [seconds]}
+            "verified": verified[1] == "SUCCESSFUL", "iterations": [seconds], "runs": [seconds]}
 
 
 def swapped_out_mb(machines) -> float:

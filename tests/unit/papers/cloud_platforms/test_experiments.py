@@ -20,10 +20,10 @@ GROUPS = {
     "unixbench": dict(repeats=1, pairs=2, place=["vm", "node"], cores=[1, 4], copies=["one", "all"], share_of_time=0.1),
     "disk": dict(volume=["local"], vm="m1.small", files=1, pairs=1, size_mb=256),
     "caching": dict(cache_mode=["none"]),
-    "shapes": dict(kernel=["cg"], size="S", releases=["newer"], vm_cores=[1], ranks=2, pairs=2),
+    "shapes": dict(kernel=["cg"], size="S", releases=["newer"], vm_cores=[1], ranks=2, pairs=2, seconds_at_most=60.0),
     "applications": dict(kernel=["lu"], size="S", vm_cores=[1], ranks=4, pairs=2),
     "own_network": dict(kernel=["cg"], size="S", vm_cores=[1], ranks=4, pairs=2, network="ovs"),
-    "scaling": dict(vms=[2, 4]),
+    "scaling": dict(vms=[2, 4], timed_s=5.0),
     "latency": dict(network="ovs", pairs=2),
     "compute_hosts": dict(release="newer", vm="m1.small", image_gb=[0.5]),
     "swapping": dict(size="A"),
@@ -90,6 +90,9 @@ def test_an_unknown_release_is_refused_before_a_lab():
     ("compute_hosts", dict(release="newest"), "compute_hosts.release"),
     ("compute_hosts", dict(image_gb=[20]), "compute_hosts.image_gb"),
     ("swapping", dict(size="S"), "swapping.size"),
+    ("scaling", dict(vms=[3]), "scaling.vms"),
+    ("scaling", dict(timed_s=-1.0), "scaling.timed_s"),
+    ("scaling", dict(timed_s=60.0), "scaling.timed_s"),     # as long as a run may take at most
 ])
 def test_what_cannot_be_measured_is_refused_by_its_key(measure, group, entries, key):
     with pytest.raises(InputError) as refused:
@@ -217,7 +220,7 @@ def test_a_kernel_is_recorded_of_both_releases_with_where_it_ran(measure, monkey
     measure.study.lab = SimpleNamespace(hosts={})
     measure.shapes(measure.study.experiment(one))
     recorded, = measure.study.recorded
-    assert ran == [dict(kernel="cg", size="S", ranks=2, programs="", seconds_at_most=60)] * 6     # two to warm up
+    assert ran == [dict(kernel="cg", size="S", ranks=2, timed_s=0.0, programs="", seconds_at_most=60)] * 6     # two to warm up
     assert sorted(one.metrics["seconds"] for one in recorded["slices"]) == [3, 4, 5, 6]
     for release, metrics in recorded["arm_metrics"].items():
         assert metrics["most_on_a_machine"] == 2 and metrics["cores_per_vcpu"] == 1

@@ -19,7 +19,8 @@ def test_a_book_is_built_with_a_page_that_failed_and_one_that_never_ran(book):
     book.write("build/pages/wan.ipynb", json.dumps(page))
     book.write("build/pages/wan.json", json.dumps(
         {"state": "failed", "published": False, "error": {"name": "E", "message": "<b> ``` `x`"}}))
-    for include in ("board", "cards", "compare", "compared", "disk_models", "fleet_measured", "fleet_sizes", "ran", "status", "summary", "what_held"):
+    for include in ("board", "cards", "compare", "compared", "disk_models", "disk_rounds", "fleet_measured", "fleet_sizes",
+                    "ran", "status", "summary", "what_held"):
         with (book.root / "book/index.md").open("a") as index:
             index.write(f"\n```{{include}} ../_generated/{include}.md\n```\n")
     first = build.build()

@@ -18,7 +18,7 @@ from labbook.pipeline.fleet.scheduler import Job, Point
 HAND_OUT = """
 from labbook.errors import Stopped
 from labbook.pipeline.executing.progress import append_event
-points = [{"key": str(i), "setup": "s", "setup_s": 5.0, "point_s": 55.0, "machine": None} for i in range(2)]
+points = [{"key": str(i), "setup": "s", "setup_s": 5.0, "point_s": 55.0, "guessed": False, "machine": None} for i in range(2)]
 append_event(event="plan", experiment="response", done=0, total=4, seconds=None,
              hand_out={"read": True, "repeats": [{"repeat": 1, "points": points}, {"repeat": 2, "points": points}]})
 raise Stopped("only the plan was asked for")
@@ -58,7 +58,7 @@ def test_what_some_machine_has_measured_is_not_planned_again(monkeypatch, tmp_pa
     (tmp_path / "lab.yml").write_text("needs: {minutes: {full: 10}}\n")
     monkeypatch.setattr(paths, "papers", lambda study: tmp_path)
     half, all_ = job(points=2, machines=["a"]), job(repeat=2, points=2, machines=["a", "a"])
-    monkeypatch.setattr(plans, "jobs", lambda study, story, share: ([half, all_], share))
+    monkeypatch.setattr(plans, "jobs", lambda study, story, share, guesses: ([half, all_], share))
     jobs, share = plan.unmeasured("s", SimpleNamespace(total=20), "full")
     assert jobs == [replace(half, points=half.points[1:])] and share == 30.0
     assert plan.unmeasured("s", SimpleNamespace(total=20), "quick")[1] is None

@@ -6,7 +6,7 @@ import pytest
 
 from labbook.pipeline.executing import pages
 from labbook.pipeline.executing.driver import Outcome
-from labbook.pipeline.fleet import plan
+from labbook.pipeline.fleet import plan, plans
 from labbook.pipeline.executing.progress import beside
 from labbook.pipeline.fleet.run import _note_progress, _Run
 from labbook.pipeline.fleet.scheduler import Job, Machine, Point
@@ -20,7 +20,7 @@ def test_points_of_which_nothing_is_known_take_as_long_as_in_the_dry_run(book, l
     book.study("wan", full="{}")
     if lab:
         book.write("data/papers/wan/lab.yml", lab)
-    point = {"key": "k", "setup": "u", "setup_s": None, "point_s": None, "machine": None}
+    point = {"key": "k", "setup": "u", "setup_s": None, "point_s": None, "guessed": False, "machine": None}
     story = SimpleNamespace(total=20, experiments={"e": {"total": 1, "done": 0, "hand_out": {
         "read": True, "repeats": [{"repeat": 1, "points": [point]}]}}})
     submitted = []
@@ -35,6 +35,21 @@ def test_points_of_which_nothing_is_known_take_as_long_as_in_the_dry_run(book, l
     assert run.measure("wan", {}, {}, story, None, book.root / ".wan.partial.ipynb") == 0
     (batch,), (planned, _) = submitted, plan.unmeasured("wan", story, "full", {})
     assert batch.jobs == planned and batch.jobs[0].points[0].point_s == point_s
+
+
+@pytest.mark.parametrize("chosen, lab, expected", [
+    (None, "needs: {minutes: {full: 10}}\n", (0.0, 30.0)), ({}, "needs: {minutes: {full: 10}}\n", (0.0, 30.0)),
+    (None, None, (5.0, 2.0)), ({"clients": 9}, "needs: {minutes: {full: 10}}\n", (5.0, 2.0))])
+def test_the_minutes_of_a_profile_count_more_than_points_of_other_parameters(book, chosen, lab, expected):
+    """The full profile of a study that was published by shorter points took a third of its time in the plan."""
+    book.study("wan", full="{}")
+    if lab:
+        book.write("data/papers/wan/lab.yml", lab)
+    point = {"key": "k", "setup": "u", "setup_s": 5.0, "point_s": 2.0, "guessed": True, "machine": None}
+    story = SimpleNamespace(total=20, experiments={"e": {"total": 1, "done": 0, "hand_out": {
+        "read": True, "repeats": [{"repeat": 1, "points": [point]}]}}})
+    (job,), _ = plans.of_profile("wan", story, "full", chosen)
+    assert (job.points[0].setup_s, job.points[0].point_s) == expected
 
 
 @pytest.mark.parametrize("came, state, ends", [

@@ -222,7 +222,14 @@ def test_a_claim_that_its_first_repeats_could_not_test_is_asked_on():
 
 def test_looks_that_cost_less_than_a_round_are_taken_together():
     assert planner.plan(survey(("x", "a", "open", 20), a=(6, 0.1)), LOOKS, round_s=10).repeats == {"a": 20}
-    assert planner.plan(survey(("x", "a", "open", 20), a=(6, 10)), LOOKS, round_s=10).repeats == {"a": 9}
+    assert planner.plan(survey(("x", "a", "open", 60), a=(30, 10)), LOOKS, round_s=10).repeats == {"a": 60}
+
+
+@pytest.mark.parametrize("repeats, needed, asked", [(6, 9, 9), (6, 12, 12), (6, 20, 12), (9, 20, 12), (12, 60, 20)])
+def test_a_round_goes_to_the_expected_look_or_to_twice_the_repeats(repeats, needed, asked):
+    """A platform was started anew for three repeats, and once more for the next three."""
+    found = planner.plan(survey(("x", "a", "open", needed), a=(repeats, 10)), LOOKS, round_s=10)
+    assert found.repeats == {"a": asked}
 
 
 def test_time_left_without_a_claim_that_fits_goes_to_the_next_look():

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from here import HereCrew, here_host
 
-from labbook.errors import InputError
+from labbook.errors import InputError, SystemFailure
 from labbook.workloads.clients.on_host import engine as clients_engine
+from labbook.workloads.files import load as load_module
 from labbook.workloads.files.load import PATTERNS, PHASES, begin_metadata, metadata
 from labbook.workloads.files.on_host import runner as metadata_runner
 from labbook.workloads.files.on_host.client import BLOCKED, Sheet
@@ -177,6 +178,12 @@ def test_each_host_has_its_paths(crew, paths):
 def test_a_stream_has_one_phase(crew):
     with pytest.raises(InputError, match="pattern.*mixed"):
         begin_metadata(crew, ["a"], pattern="bonnie", **LOAD)
+
+
+def test_a_client_whose_sheet_is_full_fails_the_load(crew, tmp_path, monkeypatch):
+    monkeypatch.setattr(load_module, "MOST_ROWS", 40)
+    with pytest.raises(SystemFailure, match="stopped early, after 40 calls"):
+        metadata(crew, [tmp_path], pattern="creates", **LOAD)
 
 
 def test_a_sheet_keeps_the_call_that_is_under_way(tmp_path):

@@ -4,6 +4,7 @@ import json
 import math
 import shlex
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ ONE_PROCESS = Path(__file__).parent / "one_process"
 needs_gcc = pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is not there")
 RESULTS = {"kernel": "cg", "size": "S", "ranks": 2, "seconds": 1.5, "mops": 44.0, "verified": True,
            "error": 2e-16, "tolerance": 1e-10, "compiler": "12.2.0", "values": [8.5971775078648, 1e-15],
-           "iterations": [0.5, 0.75, 0.25]}
+           "iterations": [0.5, 0.75, 0.25], "runs": [1.5]}
 # Of NPB's report, the lines that are read and some of those about them.
 REPORT = """
  CG Benchmark Completed.
@@ -58,6 +59,26 @@ def test_each_kernel_comes_to_the_published_values(built, kernel):
     assert load.metrics["swapped_out_mb"] >= 0
     if kernel == "cg":      # of NPB's tables, so that no table of the program's own is believed
         assert math.isclose(load.metrics["zeta"], 8.5971775078648, rel_tol=1e-12)
+
+
+@needs_gcc
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_kernel_is_run_again_until_the_timed_runs_last_long_enough(built, kernel):
+    """Each run begins anew, or its values would not be the published ones."""
+    once = npb([built[0]], kernel=kernel, size="S", ranks=1, seconds_at_most=60)
+    assert once.metrics["runs"] == 1
+    load = npb([built[0]], kernel=kernel, size="S", ranks=1, seconds_at_most=60,
+               timed_s=1.5 * once.metrics["seconds"])
+    assert load.metrics["verified"] == 1 and load.metrics["runs"] >= 2
+    assert len(load.rows) == load.metrics["runs"] * len(once.rows)
+    assert load.rows.seconds.sum() >= load.metrics["seconds"]
+
+
+@needs_gcc
+@pytest.mark.parametrize("arguments", (["S", "ten"], ["S", "-1"], ["S", "nan"], ["S", "1", "2"], ["SW"], []))
+def test_a_program_refuses_what_it_does_not_know(built, arguments):
+    done = subprocess.run([built[1]["is"], *arguments], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and "S|W|A|B|C [SECONDS]" in done.stderr
 
 
 @pytest.mark.parametrize("kernel, size, most", [("ft", "W", 32), ("ft", "A", 64), ("bt", "S", 4), ("lu", "W", 16), ("cg", "S", 64)])
@@ -132,7 +153,12 @@ def test_results_of_a_kernel_have_a_row_an_iteration():
     rows, metrics = module.load("cg", RESULTS, wall_s=2.5)
     assert rows.started_s.tolist() == [0, 0.5, 1.25] and rows.iteration.tolist() == [1, 2, 3]
     assert metrics["zeta"] == 8.5971775078648 and metrics["start_s"] == 1.0
-    assert metrics["verified"] == 1 and metrics["mops"] == 44
+    assert metrics["verified"] == 1 and metrics["mops"] == 44 and metrics["runs"] == 1
+
+
+def test_several_runs_are_not_taken_for_the_time_to_start():
+    rows, metrics = module.load("cg", RESULTS | {"seconds": 0.75, "runs": [0.5, 0.75, 1.0]}, wall_s=3.0)
+    assert metrics["seconds"] == 0.75 and metrics["runs"] == 3 and metrics["start_s"] == 0.75
 
 
 def test_no_number_is_a_missing_one():

@@ -1,11 +1,15 @@
 """Clients that commit, against the null server on loopback."""
 
+from types import SimpleNamespace
+
 import pytest
 from here import HereCrew, dead_port, here_host, null_server, target  # noqa: F401 (fixtures)
+from pymysql.err import OperationalError
 
 from labbook.errors import InputError
 from labbook.workloads.clients.on_host import engine
 from labbook.workloads.transactions.commits import commits_side_by_side
+from labbook.workloads.transactions.on_host.writers import Writer
 
 LOAD = dict(clients=2, writes=3, value_bytes=20, seconds=0.5)
 COLUMNS = ["client", "host", "call", "step", "started_s", "seconds", "ok", "error"]
@@ -35,6 +39,25 @@ def test_a_server_that_is_not_there_is_rows(crew, dead_port):  # noqa: F811
     load, = commits_side_by_side(crew, [target(dead_port, "mysql")], **LOAD | {"seconds": 0.1})
     assert len(load.rows) and not load.rows.ok.any() and (load.rows.step == "").all()
     assert load.rows.error.str.contains("OperationalError").all()
+
+
+def test_a_statement_that_fails_is_a_row_as_its_call_is(monkeypatch):
+    class Cursor:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *exception):
+            pass
+
+        def execute(self, statement):
+            if statement == "COMMIT":
+                raise OperationalError(1213, "deadlock")
+
+    writer = Writer(dict(writes=2, value_bytes=5, table="t"), 0, "")
+    monkeypatch.setattr(writer, "_connect", lambda: SimpleNamespace(cursor=Cursor, _force_close=lambda: None))
+    writer._call(7, iter(range(100)).__next__)
+    assert [(number, step, "deadlock" in error) for number, step, _, _, error in writer._calls] == [
+        (7, "insert", False), (7, "commit", True), (7, "", True)]
 
 
 @pytest.mark.parametrize("given, key", [({"clients": 0}, "clients"), ({"writes": 0}, "writes"),

@@ -31,7 +31,7 @@ _COUNT, _CPU, _DONE = struct.Struct("<q"), struct.Struct("<d"), struct.Struct("<
 _BUSY = struct.Struct("<dHBB")    # since when, or IDLE; directory, phase, op
 _COUNT_AT, _CPU_AT, _DONE_AT, _BUSY_AT = 0, 8, 16, 24
 IDLE = -1e9
-MOST_ROWS = 8_000_000
+MOST_ROWS = 8_000_000             # of a client
 
 
 class Client:

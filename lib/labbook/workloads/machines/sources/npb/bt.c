@@ -82,13 +82,17 @@ static void one_step(void)
 
 static const double COUNTED[] = {3478.8, -17655.7, 28023.7, 0};
 
+static void check(Report *report)
+{
+    compare_norms(report, SIZES[report->size].left, SIZES[report->size].off);
+}
+
 int main(int argc, char **argv)
 {
     Report report = {.kernel = "bt", .tolerance = 1e-8, .size = begin(argc, argv)};
     make_grid(SIZES[report.size].n, SIZES[report.size].step_s);
     make_turned();
     beyond = array((size_t) n, sizeof *beyond);
-    time_steps(&report, SIZES[report.size].steps, start_turned, one_step, COUNTED);
-    compare_norms(&report, SIZES[report.size].left, SIZES[report.size].off);
+    run(&report, (Application) {SIZES[report.size].steps, start_turned, one_step, check, COUNTED});
     return end(&report);
 }

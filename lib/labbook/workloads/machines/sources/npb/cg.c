@@ -215,40 +215,58 @@ static void ones(double *x)
         x[i] = number * piece + i < n;
 }
 
+static int size;
+static double *vector[5], zeta, remains;
+
+/* A step of the power method, which makes x the next one. */
+static void step(void)
+{
+    double *x = vector[0], *z = vector[1];
+    remains = solve(x, z, vector[2], vector[3], vector[4]);
+    zeta = SIZES[size].shift + 1 / dot(x, z);
+    double length = sqrt(dot(z, z));
+    for (int j = 0; j < piece; j++)
+        x[j] = z[j] / length;
+}
+
+static void start(void)
+{
+    ones(vector[0]);
+    step();                                 /* memory is touched, connections are there */
+    ones(vector[0]);
+}
+
+static void timed(Report *report)
+{
+    for (int i = 0; i < SIZES[size].steps; i++) {
+        double began = MPI_Wtime();
+        step();
+        step_done(report, began);
+    }
+}
+
+static void check(Report *report)
+{
+    compare(report, zeta, SIZES[size].zeta);
+    report->value[report->values++] = remains;
+}
+
 int main(int argc, char **argv)
 {
     Report report = {.kernel = "cg", .tolerance = 1e-10, .size = begin(argc, argv)};
-    int size = report.size, terms;
-    double shift = SIZES[size].shift, zeta = 0, *vector[5], remains = 0;
+    size = report.size;
     n = SIZES[size].n;
     filled = SIZES[size].filled;
-    terms = filled * (filled + 1);
     place();
-    make_matrix(shift);
+    make_matrix(SIZES[size].shift);
     for (int i = 0; i < 5; i++)
         vector[i] = array((size_t) piece, sizeof **vector);
     wide = array((size_t) column_count, sizeof *wide);
     tall = array((size_t) row_count, sizeof *tall);
     part = array((size_t) piece, sizeof *part);
-    double *x = vector[0], *z = vector[1], began = 0;
-    for (int i = -1; i < SIZES[size].steps; i++) {      /* the first one is untimed, and forgotten */
-        if (i <= 0)
-            ones(x);
-        if (i == 0)
-            began = together();
-        double step = MPI_Wtime();
-        remains = solve(x, z, vector[2], vector[3], vector[4]);
-        zeta = shift + 1 / dot(x, z);
-        double length = sqrt(dot(z, z));
-        for (int j = 0; j < piece; j++)
-            x[j] = z[j] / length;
-        if (i >= 0)
-            step_done(&report, step);
-    }
-    report.seconds = MPI_Wtime() - began;
     /* of additions and multiplications, as NPB counts */
+    double terms = filled * (filled + 1);
     report.operations = 2.0 * SIZES[size].steps * n * (3 + terms + INNER * (5.0 + terms) + 3);
-    compare(&report, zeta, SIZES[size].zeta);
-    report.value[report.values++] = remains;
+    repeat(&report, (Run) {start, timed, check});
     return end(&report);
 }

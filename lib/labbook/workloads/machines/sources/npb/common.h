@@ -29,9 +29,12 @@ int sched_yield(void)
 #define MULTIPLIER 1220703125ULL            /* 5^13 */
 #define USUAL_SEED 314159265ULL             /* of all kernels but EP */
 #define BITS_46 ((1ULL << 46) - 1)
+#define MOST_RUNS 1000
+#define MOST_STEPS 20000
 #define TO_UNIT (1.0 / (double) (1ULL << 46))
 
 static int rank_, ranks_;
+static double timed_s_;                     /* that all timed runs together last at least */
 
 /* The next number of the sequence, between 0 and 1. */
 static inline double draw(uint64_t *x)
@@ -74,16 +77,18 @@ static inline int is_power_of_2(int n)
     return n > 0 && !(n & (n - 1));
 }
 
-/* The index among "SWABC" of the size that the command line names. */
+/* The index among "SWABC" of the size that the command line names. Without seconds behind it one run is timed. */
 static inline int begin(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
     const char *sizes = "SWABC";
-    const char *found = argc == 2 && argv[1][0] ? strchr(sizes, argv[1][0]) : NULL;
-    if (!found || argv[1][1])
-        fail("usage: %s S|W|A|B|C", argv[0]);
+    const char *found = (argc == 2 || argc == 3) && argv[1][0] ? strchr(sizes, argv[1][0]) : NULL;
+    char *end = "";
+    timed_s_ = argc == 3 ? strtod(argv[2], &end) : 0;
+    if (!found || argv[1][1] || *end || !(timed_s_ >= 0))
+        fail("usage: %s S|W|A|B|C [SECONDS]", argv[0]);
     if (!is_power_of_2(ranks_))
         fail("%d ranks: a power of two is needed", ranks_);
     return (int) (found - sizes);
@@ -93,10 +98,14 @@ static inline int begin(int argc, char **argv)
 typedef struct {
     const char *kernel;
     int size;
-    double seconds, operations, worst, tolerance;
-    int values, steps, wrong;
-    double value[64], step[400];            /* found; seconds of each iteration, on rank 0 */
+    double operations, worst, tolerance;    /* operations: of a run */
+    int values, steps, runs, wrong;
+    double value[64];                       /* found by the last run */
+    double step[MOST_STEPS], run[MOST_RUNS];    /* seconds of each iteration, on rank 0, and of each run */
 } Report;
+
+/* What a kernel does in a run: `start` and `check` are not timed. */
+typedef struct {void (*start)(void), (*timed)(Report *), (*check)(Report *);} Run;
 
 static inline void compare(Report *report, double found, double published)
 {
@@ -121,12 +130,27 @@ static inline void listed(const char *name, const double *numbers, int count, co
     printf("]");
 }
 
-/* One line of JSON by rank 0. The time is that of the slowest rank. */
+static inline int by_size(const void *a, const void *b)
+{
+    double one = *(const double *) a, other = *(const double *) b;
+    return (one > other) - (one < other);
+}
+
+static inline double median(const double *numbers, int count)
+{
+    double *sorted = array((size_t) count, sizeof *sorted), found;
+    memcpy(sorted, numbers, (size_t) count * sizeof *sorted);
+    qsort(sorted, (size_t) count, sizeof *sorted, by_size);
+    found = (sorted[count / 2] + sorted[(count - 1) / 2]) / 2;
+    free(sorted);
+    return found;
+}
+
+/* One line of JSON by rank 0. The time is the median of the runs'. */
 static inline int end(Report *report)
 {
-    double seconds;
-    MPI_Reduce(&report->seconds, &seconds, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     if (rank_ == 0) {
+        double seconds = median(report->run, report->runs);
         printf("{\"kernel\": \"%s\", \"size\": \"%c\", \"ranks\": %d, \"seconds\": %.6f, \"mops\": %.4f, "
                "\"verified\": %s, \"error\": ", report->kernel, "SWABC"[report->size], ranks_, seconds,
                report->operations / seconds / 1e6, report->wrong ? "false" : "true");
@@ -134,6 +158,7 @@ static inline int end(Report *report)
         printf(", \"tolerance\": %g, \"compiler\": \"%s\"", report->tolerance, __VERSION__);
         listed("values", report->value, report->values, "%.16g");
         listed("iterations", report->step, report->steps, "%.6f");
+        listed("runs", report->run, report->runs, "%.6f");
         printf("}\n");
     }
     MPI_Finalize();
@@ -150,6 +175,26 @@ static inline double together(void)
 static inline void step_done(Report *report, double began)
 {
     report->step[report->steps++] = MPI_Wtime() - began;
+}
+
+/* Run once, and again until the timed runs together last as long as the command line asks. A run's time is that of
+   the slowest rank. */
+static inline void repeat(Report *report, Run run)
+{
+    double so_far = 0, seconds;
+    int steps;
+    do {
+        report->values = 0;
+        steps = report->steps;
+        run.start();
+        double began = together();
+        run.timed(report);
+        seconds = MPI_Wtime() - began;
+        MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+        so_far += report->run[report->runs++] = seconds;
+        run.check(report);
+        steps = report->steps - steps;
+    } while (so_far < timed_s_ && report->runs < MOST_RUNS && report->steps + steps <= MOST_STEPS);
 }
 
 #endif

@@ -37,19 +37,36 @@ static void batch(uint64_t number, double *u, double *sums, double *rings)
     }
 }
 
-int main(int argc, char **argv)
+static int size;
+static double *u, mine[2 + RINGS], all[2 + RINGS];
+
+static void start(void)
 {
-    Report report = {.kernel = "ep", .tolerance = 1e-8, .size = begin(argc, argv)};
-    uint64_t batches = (1ULL << LOG2_PAIRS[report.size]) / BATCH;
-    double *u = array(2 * BATCH, sizeof *u), mine[2 + RINGS] = {0}, all[2 + RINGS];
-    double began = together();
+    memset(mine, 0, sizeof mine);
+}
+
+static void timed(Report *report)
+{
+    double began = MPI_Wtime();
+    uint64_t batches = (1ULL << LOG2_PAIRS[size]) / BATCH;
     for (uint64_t i = (uint64_t) rank_; i < batches; i += (uint64_t) ranks_)
         batch(i, u, mine, mine + 2);
     MPI_Allreduce(mine, all, 2 + RINGS, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-    report.seconds = MPI_Wtime() - began;
-    step_done(&report, began);
-    report.operations = ldexp(1, LOG2_PAIRS[report.size] + 1);  /* numbers drawn, as NPB counts */
+    step_done(report, began);
+}
+
+static void check(Report *report)
+{
     for (int i = 0; i < 2; i++)
-        compare(&report, all[i], SUMS[report.size][i]);
+        compare(report, all[i], SUMS[size][i]);
+}
+
+int main(int argc, char **argv)
+{
+    Report report = {.kernel = "ep", .tolerance = 1e-8, .size = begin(argc, argv)};
+    size = report.size;
+    u = array(2 * BATCH, sizeof *u);
+    report.operations = ldexp(1, LOG2_PAIRS[size] + 1);     /* numbers drawn, as NPB counts */
+    repeat(&report, (Run) {start, timed, check});
     return end(&report);
 }

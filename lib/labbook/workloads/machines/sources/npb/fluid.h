@@ -280,23 +280,40 @@ static void norms(Five *a, double *to)
         to[m] = sqrt(to[m] / inside);
 }
 
-/* Time `steps` steps. `start` sets what an application keeps beside u. `counted`: additions and multiplications of a
-   step, as NPB counts them, for n^3, n^2, n and 1. */
-static void time_steps(Report *report, int steps, void (*start)(void), void (*one_step)(void), const double *counted)
+/* `start` sets what an application keeps beside u; `check` is of what `steps` steps find. `counted`: additions and
+   multiplications of a step, as NPB counts them, for n^3, n^2, n and 1. */
+typedef struct {
+    int steps;
+    void (*start)(void), (*one_step)(void), (*check)(Report *);
+    const double *counted;
+} Application;
+
+static Application application;
+
+static void start_again(void)
 {
-    begin_values();
-    start();
-    one_step();                             /* untimed: memory is touched, connections are there */
+    application.start();
+    application.one_step();                 /* memory is touched, connections are there */
     set_values(0);
-    start();
-    double began = together(), wide_n = n;
-    for (int i = 0; i < steps; i++) {
-        double step = MPI_Wtime();
-        one_step();
-        step_done(report, step);
+    application.start();
+}
+
+static void timed_steps(Report *report)
+{
+    for (int i = 0; i < application.steps; i++) {
+        double began = MPI_Wtime();
+        application.one_step();
+        step_done(report, began);
     }
-    report->seconds = MPI_Wtime() - began;
-    report->operations = steps * (((counted[0] * wide_n + counted[1]) * wide_n + counted[2]) * wide_n + counted[3]);
+}
+
+static void run(Report *report, Application of)
+{
+    const double *counted = of.counted, wide_n = n;
+    application = of;
+    begin_values();
+    report->operations = of.steps * (((counted[0] * wide_n + counted[1]) * wide_n + counted[2]) * wide_n + counted[3]);
+    repeat(report, (Run) {start_again, timed_steps, of.check});
 }
 
 /* Compare the norms of what is left and of what is off with those published. */

@@ -8,14 +8,14 @@
 #define LANES 16                            /* lines that are transformed together */
 #define ALPHA 1e-6
 #define SUMMED 1024
-#define MOST_STEPS 20
+#define MOST_SUMS 20
 
 typedef struct {double re, im;} Complex;
 
 static const struct {int x, y, z, steps;} SIZES[] = {
     {64, 64, 64, 6}, {128, 128, 32, 6}, {256, 256, 128, 6}, {512, 256, 256, 20}, {512, 512, 512, 20}};
 /* Checksums after each step. Class A's and B's are in NAS-95-020, the others' came with NPB 2 and 3. */
-static const double SUMS[][MOST_STEPS][2] = {
+static const double SUMS[][MOST_SUMS][2] = {
     {{5.546087004964e+02, 4.845363331978e+02}, {5.546385409189e+02, 4.865304269511e+02},
      {5.546148406171e+02, 4.883910722336e+02}, {5.545423607415e+02, 4.901273169046e+02},
      {5.544255039624e+02, 4.917475857993e+02}, {5.542683411902e+02, 4.932597244941e+02}},
@@ -205,38 +205,51 @@ static void prepare(void)
     packed = array(points, sizeof *packed);
 }
 
+static int size;
+static double sums[MOST_SUMS][2];
+
+static void start(void)
+{
+    start_values();                         /* memory is touched, connections are there */
+    to_frequencies();
+}
+
+static void timed(Report *report)
+{
+    start_values();
+    to_frequencies();
+    for (int i = 0; i < SIZES[size].steps; i++) {
+        double began = MPI_Wtime();
+        evolve();
+        to_space();
+        checksum(sums[i]);
+        step_done(report, began);
+    }
+}
+
+static void check(Report *report)
+{
+    for (int i = 0; i < SIZES[size].steps; i++)
+        for (int part = 0; part < 2; part++)
+            compare(report, sums[i][part], SUMS[size][i][part]);
+}
+
 int main(int argc, char **argv)
 {
     Report report = {.kernel = "ft", .tolerance = 1e-12, .size = begin(argc, argv)};
-    int steps = SIZES[report.size].steps;
-    double sums[MOST_STEPS][2];
-    nx = SIZES[report.size].x;
-    ny = SIZES[report.size].y;
-    nz = SIZES[report.size].z;
+    size = report.size;
+    nx = SIZES[size].x;
+    ny = SIZES[size].y;
+    nz = SIZES[size].z;
     planes = nz / ranks_;
     share = ny / ranks_;
     if (!planes || !share)
         fail("%d ranks are too many for this size", ranks_);
     points = (size_t) planes * (size_t) ny * (size_t) nx;
     prepare();
-    start_values();                         /* untimed: memory is touched, connections are there */
-    to_frequencies();
-    double began = together();
-    start_values();
-    to_frequencies();
-    for (int i = 0; i < steps; i++) {
-        double step = MPI_Wtime();
-        evolve();
-        to_space();
-        checksum(sums[i]);
-        step_done(&report, step);
-    }
-    report.seconds = MPI_Wtime() - began;
     double all = (double) nx * ny * nz, log_all = log(all);
     /* of additions and multiplications, as NPB counts */
-    report.operations = all * (14.8157 + 7.19641 * log_all + (5.23518 + 7.21113 * log_all) * steps);
-    for (int i = 0; i < steps; i++)
-        for (int part = 0; part < 2; part++)
-            compare(&report, sums[i][part], SUMS[report.size][i][part]);
+    report.operations = all * (14.8157 + 7.19641 * log_all + (5.23518 + 7.21113 * log_all) * SIZES[size].steps);
+    repeat(&report, (Run) {start, timed, check});
     return end(&report);
 }

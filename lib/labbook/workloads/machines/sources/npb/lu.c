@@ -140,12 +140,16 @@ static void start(void)
 
 static const double COUNTED[] = {1984.77, -10923.3, 27770.9, -144010};
 
+static void check(Report *report)
+{
+    compare_norms(report, SIZES[report->size].left, SIZES[report->size].off);
+    compare(report, surface_integral(), SIZES[report->size].surface);
+}
+
 int main(int argc, char **argv)
 {
     Report report = {.kernel = "lu", .tolerance = 1e-8, .size = begin(argc, argv)};
     make_grid(SIZES[report.size].n, SIZES[report.size].step_s);
-    time_steps(&report, SIZES[report.size].steps, start, one_step, COUNTED);
-    compare_norms(&report, SIZES[report.size].left, SIZES[report.size].off);
-    compare(&report, surface_integral(), SIZES[report.size].surface);
+    run(&report, (Application) {SIZES[report.size].steps, start, one_step, check, COUNTED});
     return end(&report);
 }

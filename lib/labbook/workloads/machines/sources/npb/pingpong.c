@@ -8,12 +8,6 @@
 
 static char message[LONG];
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *) a, y = *(const double *) b;
-    return (x > y) - (x < y);
-}
-
 /* Sorted one-way seconds of `rounds` round trips of a message of so many bytes, on the first process. */
 static void times(int bytes, int rounds, double *seconds)
 {

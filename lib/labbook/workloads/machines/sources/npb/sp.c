@@ -174,6 +174,11 @@ static void one_step(void)
 
 static const double COUNTED[] = {881.174, -4683.91, 11484.5, -19272.4};
 
+static void check(Report *report)
+{
+    compare_norms(report, SIZES[report->size].left, SIZES[report->size].off);
+}
+
 int main(int argc, char **argv)
 {
     Report report = {.kernel = "sp", .tolerance = 1e-8, .size = begin(argc, argv)};
@@ -183,7 +188,6 @@ int main(int argc, char **argv)
     along = array((size_t) n, sizeof *along);
     sound = array((size_t) n, sizeof *sound);
     spread = array((size_t) n, sizeof *spread);
-    time_steps(&report, SIZES[report.size].steps, start_turned, one_step, COUNTED);
-    compare_norms(&report, SIZES[report.size].left, SIZES[report.size].off);
+    run(&report, (Application) {SIZES[report.size].steps, start_turned, one_step, check, COUNTED});
     return end(&report);
 }
