@@ -29,6 +29,16 @@ def test_up_and_down_leave_nothing(pair):
     assert pair.host("h1").run("echo untouched").stdout == "untouched\n"
 
 
+def test_a_block_of_a_range_of_other_addresses_is_cut_off_only_while_the_lab_is_up():
+    def cut_off():
+        listed = subprocess.run(["ip", "-4", "route", "show", "type", "unreachable"], capture_output=True, text=True)
+        return [line.split()[1] for line in listed.stdout.splitlines() if line.startswith("unreachable 10.213.")]
+
+    with Lab.up(describe({"h1": {}}), Environment("local", range="10.213.96.0/20"), new_id()) as lab:
+        assert cut_off() == ["10.213.96.0/20"] and lab.host("h1").address.startswith("10.213.")
+    assert not cut_off()
+
+
 def test_two_labs_at_once_have_addresses_of_their_own(pair):
     with Lab.up(describe({"h1": {}, "h2": {}}), LOCAL, new_id()) as other:
         mine = {h.address for h in pair.hosts.values()}

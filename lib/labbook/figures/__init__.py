@@ -2,7 +2,7 @@
 
 from labbook.figures.anomalies import anomaly_table
 from labbook.figures.exploring import chart
-from labbook.figures.numbers import counted, measured, name, percent_saved, plural, times, use_names
+from labbook.figures.numbers import counted, measured, name, percent_saved, plural, times, use_names, with_values
 from labbook.figures.plots import dot_chart, line_chart, rate_over_clients, time_over_clients
 from labbook.figures.point_series import point_view
 from labbook.figures.stacked_bars import stacked_bars
@@ -27,4 +27,4 @@ exploring.chart, showing.draw = chart, point_view
 __all__ = ["Table", "anomaly_table", "conditions", "counted", "differences", "dot_chart", "evidence_table",
            "line_chart", "measured", "median_table", "name", "outcome_table", "paper_table", "paper_vs_measured",
            "percent_saved", "plural", "rate_over_clients", "ratios", "repeats_table", "stacked_bars",
-           "time_over_clients", "timeline", "times", "topology", "use_names"]
+           "time_over_clients", "timeline", "times", "topology", "use_names", "with_values"]

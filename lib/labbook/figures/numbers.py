@@ -70,6 +70,15 @@ def between(low: float, high: float, unit: str = "") -> str:
     return f"{number(low)} to {number(high)}" + (f" {unit}" if unit else "")
 
 
+def with_values(summary: pd.DataFrame, parameter: str, otherwise) -> str:
+    """The values of a parameter in the points that are shown, which may be published ones: `2 and 4`. `otherwise`: the
+    run's own value or values, where there is no such point."""
+    there = summary[parameter].dropna() if parameter in summary else ()
+    chosen = otherwise if isinstance(otherwise, list) else [otherwise]
+    *others, last = [name(value, parameter) for value in sorted(set(there if len(there) else chosen))]
+    return f"{', '.join(others)} and {last}" if others else last
+
+
 def measured(summary: pd.DataFrame, metric: str, unit: str, **where) -> str:
     """Median and interval over the repeats at one setting: `0.452 ms (0.441 to 0.470)`."""
     summary = of_one_machine(summary, where)

@@ -19,7 +19,7 @@ from labbook.figures.canvas import (
     theme,
 )
 from labbook.figures.numbers import amount, in_order, name, number, plural, quantity
-from labbook.figures.repeats import band_words, client_limited, over_repeats, says_run, with_metric
+from labbook.figures.repeats import band_words, client_limited, of, over_repeats, says_run, with_metric
 
 
 FEWEST = 3      # values of x that make a line; fewer are rows of a dot chart
@@ -238,10 +238,10 @@ def rate_over_clients(summary: pd.DataFrame, ceiling: pd.DataFrame, *, threshold
     if not len(summary):
         return NOT_MEASURED
     with theme():
-        highest = over_repeats(ceiling, [hue, col, x], metric)["median"].max()
+        highest = over_repeats(ceiling, [hue, col, x], metric)["median"].max() if len(ceiling) else 0.0
         shared = {"colours": styles(summary[hue]), "threshold": threshold, "note": note,
                   "top": 1.08 * max(summary[metric].max(), highest)}
-        panels = [_rate_panel(rows, ceiling[ceiling[col] == value], value, hue, x, metric, shared)
+        panels = [_rate_panel(rows, of(ceiling, **{col: value}), value, hue, x, metric, shared)
                   for value, rows in summary.groupby(col, sort=True)]
     return Picture(tuple(panels), caption(
         "Requests a second; line: median of the repeats; dashed: the clients' own ceiling, shaded "
@@ -251,7 +251,7 @@ def rate_over_clients(summary: pd.DataFrame, ceiling: pd.DataFrame, *, threshold
 def _rate_panel(rows, ceiling, value, hue, x, metric, shared):
     title = ", ".join(filter(None, (name(value), shared["note"])))
     figure, axes = axes_over(rows[x], "clients", "requests a second", shared["top"])
-    limits = over_repeats(ceiling, [hue, x], metric)
+    limits = over_repeats(ceiling, [hue, x], metric) if len(ceiling) else pd.DataFrame({hue: [], x: [], "median": []})
     medians = over_repeats(rows, [hue, x], metric)
     for value, line in medians.groupby(hue, sort=True):
         colour, marker = shared["colours"][value]

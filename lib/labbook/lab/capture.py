@@ -114,7 +114,14 @@ class Capture:
 
 
 def expression_of(lab, host, link: str | None, expression: str) -> str:
-    """The filter for tcpdump; "" takes everything. LabError on a user's host whose peers are all on it."""
+    """The filter for tcpdump; "" takes everything. LabError on a user's host whose peers are all on it. InputError for
+    an expression that would end what stands before it."""
+    depth = 0
+    for letter in expression:
+        depth += (letter == "(") - (letter == ")")
+        if depth < 0:
+            raise InputError(f"{expression!r} closes a parenthesis that it does not open", key="filter",
+                             allowed="an expression of pcap-filter(7)")
     if link is not None:
         among = [other.address for other in lab.site(link)]
     else:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 ROUNDS = 3
+SET_SECONDS = 1e-3  # between this machine's two clocks: less is the time to read both
 DRIFT = 50e-6       # seconds in a second by which another machine's clock may leave this one's
 starts = []     # when loads began since `anchor`, seconds since the epoch: for drawing, no result has them
 _ahead = time.time() - time.monotonic()     # of the clock over the monotonic one, when last anchored
@@ -39,19 +40,20 @@ def measure(ask: Callable[[], float], rounds: int = ROUNDS) -> Offset:
 
 
 def host_offset(host, rounds: int = ROUNDS) -> Offset:
-    """The offset of a host's clock. Hosts that a lab made have this machine's."""
+    """The offset of a host's clock over `now`. Hosts that a lab made have this machine's."""
     if not host.is_remote:
-        return Offset(0.0, 0.0)
+        was_set = time.time() - now()       # since `anchor`; their programs read the clock as it is
+        return Offset(was_set if abs(was_set) > SET_SECONDS else 0.0, 0.0)
     return measure(lambda: float(host.run("date +%s.%N").stdout), rounds)
 
 
 def ahead_s(host) -> float:
-    """Seconds that a host's clock is ahead of this machine's."""
+    """Seconds that a host's clock is ahead of `now`."""
     return host_offset(host).offset_s
 
 
 def _one_round(ask) -> Offset:
-    before = time.time()
+    before = now()
     there = ask()
-    half = (time.time() - before) / 2
+    half = (now() - before) / 2
     return Offset(there - before - half, half)

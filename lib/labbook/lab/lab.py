@@ -45,7 +45,7 @@ class Lab:
         provider = registry.provider_of(environment)
         lab_id = lab_id or default_id(description.name, environment)
         ownership = _own(lab_id, provider)
-        folder = ownership.folder
+        folder, lab = ownership.folder, None
         try:
             (folder / "keep").unlink(missing_ok=True)
             made = provider.up(lab_id, description, environment)
@@ -59,6 +59,8 @@ class Lab:
             lab._shape_links()
         except BaseException:
             try:
+                if lab is not None:
+                    lab._close()
                 with suppress(LabError):  # the journal stays; the next command tries again
                     provider.down(lab_id)
             finally:
@@ -257,21 +259,27 @@ class Lab:
         LabError when another process owns the lab, or something cannot be undone.
         """
         problems = []
-        while self._before_down:
-            try:
-                self._before_down.pop()()
-            except LabbookError as error:   # the lab goes down all the same
-                problems.append(error)
-        self._take_down()
+        try:        # the lab goes down all the same
+            while self._before_down:
+                try:
+                    self._before_down.pop()()
+                except LabbookError as error:
+                    problems.append(error)
+        finally:
+            self._take_down()
         if problems:
             raise problems[0]
+
+    def _close(self):
+        """Close the connections to its hosts."""
+        for host in [*self.hosts.values(), *self.routers.values()]:
+            with suppress(Exception):
+                host.close()
 
     def _take_down(self):
         if self._down:
             return
-        for host in [*self.hosts.values(), *self.routers.values()]:
-            with suppress(Exception):
-                host.close()
+        self._close()
         try:
             if self.folder.exists():
                 if not self._ownership.held:  # it was brought up with `keep`

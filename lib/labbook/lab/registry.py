@@ -83,7 +83,11 @@ def sweep(everything: bool) -> list[str]:
     for provider, folder in _folders():
         ownership = Ownership(folder)
         kept = not everything and (folder / "keep").exists()
-        if kept or not ownership.take():
+        try:
+            if kept or not ownership.take():
+                continue
+        except LabError as error:       # its lock is another user's; the others are swept
+            stuck[folder.name] = error
             continue
         try:
             if everything or not (folder / "keep").exists():  # `keep` may have come meanwhile

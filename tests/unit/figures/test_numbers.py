@@ -65,3 +65,12 @@ def test_a_value_of_0_has_no_ratio_and_ends_no_page():
     assert figures.times(frame, "mean_ms", {"store": "a"}, {"store": "b"}) == "2.00 times (in 1 of 2 repeats)"
     assert figures.percent_saved(frame, "mean_ms", {"store": "a"}, {"store": "b"}) == "50.0 % (in 1 of 2 repeats)"
     assert figures.times(frame.assign(mean_ms=0.0), "mean_ms", {"store": "a"}, {"store": "b"}) == "not measured"
+
+
+def test_text_about_points_has_their_parameters_and_else_the_runs(names):  # noqa: F811
+    shown = pd.DataFrame({"ranks": [4, 2, 4], "size": ["S", "S", "S"]})
+    assert figures.with_values(shown, "ranks", 16) == "2 and 4"
+    assert figures.with_values(shown, "size", "A") == "S"
+    assert figures.with_values(shown.iloc[:0], "ranks", 16) == "16"
+    assert figures.with_values(pd.DataFrame(), "phase_s", 12.5) == "12.5"
+    assert figures.with_values(pd.DataFrame(), "vms", [8, 2, 4]) == "2, 4 and 8"

@@ -90,3 +90,9 @@ def test_what_tcpdump_says_is_understood():
     text = ("tcpdump: listening on data0, link-type EN10MB (Ethernet), snapshot length 262144 bytes\n"
             "1 packet captured\n1 packet received by filter\n0 packets dropped by kernel\n")
     assert LISTENING.search(text)[1] == "data0" and COUNTED.search(text)[1] == "1"
+
+
+def test_a_filter_does_not_end_what_keeps_it_to_the_labs_own_packets():
+    for given in ("tcp) or (udp", ")", "(tcp)) or udp"):
+        with pytest.raises(InputError, match="filter: .*closes a parenthesis"):
+            expression_of(SimpleNamespace(hosts={}), SimpleNamespace(is_remote=False), None, given)

@@ -36,3 +36,14 @@ def test_lengths_are_no_matter_of_a_clock_that_was_set(monkeypatch):
     assert before - clock.now() > 3000
     monkeypatch.undo()
     clock.anchor()
+
+
+def test_a_clock_that_was_set_since_the_point_began_is_ahead_on_this_machine_as_elsewhere(monkeypatch):
+    """What a host's log said was taken for another moment than the same moment here."""
+    clock.anchor()
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + 30)
+    assert ahead_s(host(False, 0)) == pytest.approx(30, abs=0.1)
+    assert ahead_s(host(True, 0)) == pytest.approx(30, abs=0.1)
+    monkeypatch.undo()
+    clock.anchor()

@@ -74,3 +74,13 @@ def test_hosts_go_on_after_a_stop_while_they_are_frozen(monkeypatch):
     with pytest.raises(KeyboardInterrupt), lab.only("a"):
         pass
     assert did == [(["b"], True), (["b"], False)]
+
+
+def test_it_goes_down_though_what_was_made_outside_of_it_fails_in_any_way():
+    lab, did = Lab.__new__(Lab), []
+    lab._before_down, lab._take_down = [lambda: did.append("first"), lambda: {}["gone"]], lambda: did.append("down")
+    with pytest.raises(KeyError):
+        lab.down()
+    assert did == ["down"]
+    lab.down()
+    assert did == ["down", "first", "down"]

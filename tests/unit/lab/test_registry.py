@@ -72,3 +72,17 @@ def test_what_is_saved_is_on_disk_before_the_lab_counts_as_up(tmp_path, monkeypa
     registry.save(MADE, tmp_path)
     assert len(synced) == 2 and synced[1] == str(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["lab.json"] and registry.made_of(tmp_path) == MADE
+
+
+def test_one_whose_lock_is_another_users_keeps_no_other_from_being_swept(labs, monkeypatch):
+    take = registry.Ownership.take
+
+    def refused(ownership):
+        if ownership.folder.name == "broken":
+            raise LabError("lab broken belongs to another user")
+        return take(ownership)
+
+    monkeypatch.setattr(registry.Ownership, "take", refused)
+    with pytest.raises(registry.StuckLabs, match="another user"):
+        registry.sweep(everything=True)
+    assert ids(labs) == ["broken"]

@@ -99,7 +99,8 @@ def _cloud(name, entry, file) -> OwnCloud:
 
 
 def check_credentials(cloud: OwnCloud) -> None:
-    """InputError when the file is missing, readable for others, or lacks the profile."""
+    """InputError when the file is missing, readable for others, or lacks the profile, or that of certificates is
+    missing."""
     path = Path(cloud.credentials)
     try:
         mode = path.stat().st_mode & 0o777
@@ -117,6 +118,9 @@ def check_credentials(cloud: OwnCloud) -> None:
     if cloud.kind == "openstack" and beside.exists() and (mode := beside.stat().st_mode & 0o777) & 0o077:
         raise InputError(f"{beside}: others may read it (mode {mode:04o})", file=cloud.file,
                          key=cloud.key("credentials"), allowed=f"mode 0600: chmod 600 {beside}")
+    if cloud.certificates and not Path(cloud.certificates).is_file():
+        raise InputError(f"{cloud.certificates}: no such file", file=cloud.file, key=cloud.key("certificates"),
+                         allowed="a file of certificates of authorities that you trust")
 
 
 def _wrong(cloud, problem, allowed):

@@ -14,11 +14,14 @@ def redactor(environment) -> Callable:
 
     Addresses of hosts and jump hosts, and `user@` before them, become the hosts' names; the paths
     of keys, known hosts and root folders become KEY, KNOWN_HOSTS and ROOT. Clouds' endpoints become
-    their names, paths of credentials CREDENTIALS. Without hosts and clouds data stays as it is.
+    their names, paths of credentials CREDENTIALS, of certificates CERTIFICATES. Without hosts and
+    clouds data stays as it is.
     """
     replacements = {}
     for cloud in environment.clouds:
         replacements[cloud.credentials] = "CREDENTIALS"
+        if cloud.certificates:
+            replacements[cloud.certificates] = "CERTIFICATES"
         replacements |= dict.fromkeys(endpoints(cloud), cloud.name)
     for host in environment.hosts:
         replacements |= {host.address: host.name, host.data: host.name, str(host.root): "ROOT"}

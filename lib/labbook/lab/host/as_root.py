@@ -21,6 +21,7 @@ MODULES = ("labbook", "labbook.syncing", "labbook.lab", "labbook.lab.journal",
            "labbook.lab.disk.modelled", "labbook.lab.disk.tracefs",
            "labbook.lab.deadline", "labbook.lab.host", "labbook.lab.host.fuse",
            "labbook.lab.local", "labbook.lab.local.cgroups", "labbook.lab.local.freezer", "labbook.lab.kernel",
+           "labbook.lab.local.layout",
            "labbook.lab.locks",
            "labbook.lab.local.sandbox", "labbook.lab.local.unmake",
            "labbook.lab.remote", "labbook.lab.remote.root")
@@ -76,17 +77,17 @@ def _or_say(words: str) -> str:
     return f" || {{ echo {shlex.quote(words)} >&2; exit 1; }}"
 
 
-def call(host, function, below=None, **arguments) -> dict | None:
+def call(host, function, below=None, timeout_s: float | None = None, **arguments) -> dict | None:
     """Call a function of one of MODULES as root on a host. Arguments and result are JSON.
 
-    `below`: the lab's folder there, by default the one above the host's. LabError with the message of
-    an OSError or a ValueError.
+    `below`: the lab's folder there, by default the one above the host's. timeout_s: SECONDS without. LabError with the
+    message of an OSError or a ValueError.
     """
     request = json.dumps([function.__module__, function.__name__, arguments])
     command = shlex.join(["-I", "-S", "-c", RECEIVE, str(below or host.root.parent), request])
     # not from the host's own folder, which may be about to be mounted or unmounted
     output = host.run(f"cd / && {host.python} {command} <<'LABBOOK-END'\n{_text()}\nLABBOOK-END",
-                      timeout=SECONDS, root=True).stdout
+                      timeout=timeout_s or SECONDS, root=True).stdout
     answer = json.loads(output)
     if isinstance(answer, dict) and "error" in answer:
         raise LabError(f"{host.name}: {answer['error']}")

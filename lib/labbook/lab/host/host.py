@@ -170,9 +170,12 @@ class Host:
             tunnel.close()
         self.disconnect()
 
-    def disconnect(self) -> None:
-        """Drop the connection; the next command opens a new one."""
+    def disconnect(self, only=None) -> None:
+        """Drop the connection; the next command opens a new one. only: the connection that broke: a thread may have
+        opened another one since."""
         with self._lock:
+            if only is not None and self._connection is not only:
+                return
             if self._connection is not None:
                 from labbook.lab.ssh import connection as ssh
 
@@ -218,13 +221,14 @@ class Host:
     def _run(self, line, command, timeout) -> Result:
         from labbook.lab.ssh import connection as ssh
 
+        connection = self.connection()
         try:
-            return Result(*ssh.run(self.connection(), line, timeout))
+            return Result(*ssh.run(connection, line, timeout))
         except ssh.TimedOut:
             raise LabError(f"{self.name}: `{_short(command)}` did not end within "
                            f"{timeout:g} s") from None
         except ssh.LOST as error:
-            self.disconnect()
+            self.disconnect(only=connection)
             raise Lost(f"{self.name}: connection lost during `{_short(command)}`: "
                        f"{error or type(error).__name__}") from None
 

@@ -32,8 +32,12 @@ BEGIN = """umask 022; rm -rf {folder} && mkdir -p {folder} && cat > {folder}/lea
 setsid sh {folder}/leader > /dev/null 2>&1 < /dev/null &
 i=0; while [ ! -s {folder}/ids ] && [ $i -lt 1000 ]; do sleep 0.01; i=$((i+1)); done
 cat {folder}/ids"""
-# Load the ids; `is PID START` compares a start time, since a pid may have been reused.
-SAME = FIELD + """ids=; read -r ids 2> /dev/null < {folder}/ids; set -- $ids; is() { [ "$(field $1 22)" = "$2" ]; }
+# `is PID START`: whether it is that process: a pid may have been reused. Of a program that ended at once the leader
+# finds no start, and nothing is taken for it.
+IS = """is() { [ -n "$2" ] && [ "$(field "$1" 22)" = "$2" ]; }
+"""
+# Load the ids.
+SAME = FIELD + IS + """ids=; read -r ids 2> /dev/null < {folder}/ids; set -- $ids
 """
 ALIVE = SAME + """[ ! -e {folder}/exit ] && is "$3" "$4" && \
 case "$(field $3 3)" in Z|X|'') exit 1;; esac"""

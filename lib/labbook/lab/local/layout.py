@@ -1,6 +1,6 @@
 """From a plan to a lab's addresses, names, cores and configuration files.
 
-Makes nothing, except for `block_route` and `routes`, which run `ip`.
+Makes nothing, except for `block_route`, `unblock_route` and `routes`, which run `ip`.
 """
 
 import ipaddress
@@ -178,8 +178,21 @@ def routes() -> list[str]:
             if r["dst"] != "default" and r.get("type") not in ("local", "broadcast", "unreachable")]
 
 
-def block_route(whole: str, block: str) -> None:
-    """Route the whole range to nowhere until reboot: no packet for it ever leaves this machine. Of a range that others
-    may have addresses of, the lab's block alone."""
-    ours = ipaddress.IPv4Network(whole).subnet_of(FOR_BENCHMARKS)
-    deadline.run("ip", "route", "replace", "unreachable", whole if ours else block, "metric", str(LAST_METRIC))
+def is_for_benchmarks(whole: str) -> bool:
+    """Whether nobody else has addresses of a range."""
+    return ipaddress.IPv4Network(whole).subnet_of(FOR_BENCHMARKS)
+
+
+def block_route(block: str) -> None:
+    """Route a range or block to nowhere: no packet for it ever leaves this machine."""
+    deadline.run("ip", "route", "replace", *_nowhere(block))
+
+
+def unblock_route(block: str) -> None:
+    """Take that route away, if it is there."""
+    if deadline.run("ip", "-4", "route", "show", "type", "unreachable", "exact", block).strip():
+        deadline.run("ip", "route", "delete", *_nowhere(block))
+
+
+def _nowhere(block: str) -> tuple[str, ...]:
+    return "unreachable", block, "metric", str(LAST_METRIC)

@@ -21,7 +21,7 @@ from labbook.lab import deadline, kernel, locks
 from labbook.lab.disk import tracefs
 from labbook.lab.journal import Journal
 from labbook.lab.local import cores
-from labbook.lab.local.layout import block_route, choose_block, layout, routes
+from labbook.lab.local.layout import block_route, choose_block, is_for_benchmarks, layout, routes
 
 STATE = Path("/run/labbook")
 TRASH = ".gone-*"   # folders of labs that are down
@@ -88,12 +88,16 @@ def up(plan: dict, range: str, state: str, owner: dict) -> dict:
         with _every_lab(f"up of lab {lab}"):
             given = cores.choose(_cores_of(plan), _labs_with_cores(but=lab), plan["share_cores"])
             block = choose_block(range, _taken(), routes())
-            block_route(range, block)
+            if is_for_benchmarks(range):
+                block_route(range)      # until the machine starts anew
             _clear_orphans(home.parent)
             if home.exists():  # checked before it is in the journal, by which it would be deleted
                 raise ValueError(f"{home} is in the way: it is no lab's folder")
             journal.write("lab", boot=kernel.boot_id(), block=block, cores=given,
                           share_cores=plan["share_cores"], **owner)
+            if not is_for_benchmarks(range):    # others may have addresses of it: while the lab is up
+                journal.write("route", block=block)
+                block_route(block)
         journal.write("folder", path=str(home))
         home.parent.mkdir(parents=True, exist_ok=True)
         _check_state(home.parent, owner["uid"])     # another may have made it meanwhile

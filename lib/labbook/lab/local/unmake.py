@@ -16,6 +16,7 @@ from labbook.lab import deadline, kernel
 from labbook.lab.disk import loop_device, modelled, tracefs
 from labbook.lab.host import fuse
 from labbook.lab.local import cgroups, freezer
+from labbook.lab.local.layout import unblock_route
 from labbook.lab.local.sandbox import PRIVATE, ROOT
 
 PATIENCE = 20  # seconds that the kernel may take to end a host's processes and to release what they had
@@ -37,6 +38,7 @@ def unmake(journal) -> list[str]:
         stuck = _end(journal, problems, until)
         patience = 0 if stuck else PATIENCE     # what they hold is not released before they end
         each("link", _link)
+        each("route", lambda entry: unblock_route(entry["block"]))
         each(tracefs.KIND, partial(_trace, patience=patience))
         each("queue", restore_queue)
         each("loop", partial(remove_loop, patience=patience))
@@ -48,7 +50,7 @@ def unmake(journal) -> list[str]:
 
 def _name(entry) -> str:
     """What an entry is about, for messages."""
-    facts = [str(entry[key]) for key in ("name", "instance", "file", "folder", "path") if key in entry]
+    facts = [str(entry[key]) for key in ("name", "instance", "file", "folder", "path", "block") if key in entry]
     return " ".join([entry["made"], *facts])
 
 

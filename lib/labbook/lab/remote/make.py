@@ -19,6 +19,7 @@ from labbook.lab.ssh.login import Login
 from labbook.lab.ssh.transfer import say
 
 # Refuses after the lab was taken down: a killed driver's command may arrive late.
+DISK_SECONDS = 300      # a modelled one is compiled, started and gets a file system
 FOLDERS = """umask 077; grep -qsF @OURS@ @ROOT@/in-use || { echo 'taken down meanwhile' >&2; exit 1; }
 mkdir -p @FOLDERS@ && cd @LAB@ || exit 1
 if [ ! -e journal ]; then
@@ -136,7 +137,8 @@ class _Work:
         def anew():  # a lost connection may have left half a disk
             as_root.call(self.host, root.undo_disk, self.place, file=f"{place}.disk")
             source = modelled.source() if "model" in wanted else ""
-            return as_root.call(self.host, root.make_disk, self.place, place=place, disk=wanted, source=source)
+            return as_root.call(self.host, root.make_disk, self.place, timeout_s=DISK_SECONDS, place=place,
+                                disk=wanted, source=source)
         return self._twice(anew)["number"]
 
     def _limit(self, name, wanted, number) -> dict:

@@ -16,6 +16,7 @@ from labbook.lab.ssh.login import Login
 from labbook.paths import ssh_labs_dir
 
 NAME = "ssh"
+FREEZE_SECONDS = 30     # for each host of a machine, one after the other
 ASK_SECONDS = 10
 
 
@@ -67,7 +68,8 @@ def freeze(lab_id: str, hosts: list[Host], frozen: bool) -> None:
 
     def ask(wanted):
         each(machines.values(), lambda here: as_root.call(
-            here[0], root.freeze, lab=lab_id, groups={host.name: list(host.groups) for host in here}, frozen=wanted))
+            here[0], root.freeze, timeout_s=as_root.SECONDS + FREEZE_SECONDS * len(here), lab=lab_id,
+            groups={host.name: list(host.groups) for host in here}, frozen=wanted))
     try:
         ask(frozen)
     except BaseException:

@@ -9,7 +9,7 @@ from pathlib import Path
 from labbook.errors import LabError
 from labbook.lab.disk import modelled, tracefs
 from labbook.lab.host import as_root, fuse
-from labbook.lab.host.process import FIELD
+from labbook.lab.host.process import FIELD, IS
 from labbook.lab.journal import parse
 from labbook.lab.link import firewall
 from labbook.lab.local import unmake as local
@@ -23,8 +23,7 @@ else in_use=$(cat @ROOT@/in-use) && printf '%s\n' "$in_use" || exit 1; fi; cat /
 cat @LAB@/journal 2> /dev/null; true"""
 # Kills processes of recorded sessions (identified by pid and start time), those with the lab's mark
 # in their environment, and those in its control groups.
-END = FIELD + r"""is() { [ "$(field "$1" 22)" = "$2" ]; }
-mine() {
+END = FIELD + IS + r"""mine() {
   cat @LAB@/*/processes/*/ids 2> /dev/null | while read -r leader start child its; do
     if is "$leader" "$start" || is "$child" "$its"; then pgrep -r D,R,S,T,t,I -s "$leader"; fi
   done

@@ -67,7 +67,7 @@ def connect(name: str, login) -> fabric.Connection:
         connection.connect_kwargs["pkey"] = _key(login.key)
         connection.client.set_missing_host_key_policy(paramiko.RejectPolicy())
         connection.open()
-    except LOST as error:
+    except (*LOST, UnicodeError) as error:      # of an address that is no name, such as one with two dots
         close(connection)  # its socket may be open even after a refusal
         where = f"{login.user}@{login.address}"
         via = f", through {login.jump.user}@{login.jump.address}," if gateway else ""
@@ -192,12 +192,13 @@ def run(connection, line: str, timeout: float):
 
 def open_command(host, line: str):
     """A channel to a shell line that runs on a host. Lost when the connection broke."""
+    connection = host.connection()
     try:
-        channel = host.connection().transport.open_session(timeout=CHANNEL_SECONDS)
+        channel = connection.transport.open_session(timeout=CHANNEL_SECONDS)
         channel.exec_command(line)
         return channel
     except LOST as error:
-        host.disconnect()
+        host.disconnect(only=connection)
         raise Lost(f"{host.name}: no channel for a command: {_message(error)}") from None
 
 

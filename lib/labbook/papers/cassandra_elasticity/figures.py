@@ -22,7 +22,7 @@ from labbook.figures.canvas import (
     panel,
     theme,
 )
-from labbook.figures.numbers import NOT_MEASURED_TEXT, in_order, measured, name, number, plural, times
+from labbook.figures.numbers import NOT_MEASURED_TEXT, in_order, measured, name, number, plural, times, with_values
 from labbook.figures.plots import dot_chart
 from labbook.figures.repeats import is_list, middle, of, says_run, with_lists  # noqa: F401 (`of`: the notebook)
 from labbook.figures.tables import Table
@@ -76,6 +76,13 @@ def join_and_gets(summary: pd.DataFrame, y: str) -> Picture:
                    " ".join(dict.fromkeys(picture.caption for picture in pictures)))
 
 
+def tags(summary: pd.DataFrame, chosen: int) -> str:
+    """How many requests at a time the disk of these points took. Older published ones lack the parameter."""
+    if len(summary) and with_values(summary, "tags", "") == "":
+        return f"{chosen}; 128 in the published results, which are older"
+    return with_values(summary, "tags", chosen)
+
+
 def loader(summary: pd.DataFrame) -> str:
     """The speed of loading the data, as text."""
     if not len(summary):
@@ -113,7 +120,7 @@ def beside_the_paper(printed: pd.DataFrame, *, joins, delays, gets, disk) -> Tab
 @says_run
 def calls_through_joins(summary: pd.DataFrame, *, by: list[str]) -> Picture:
     """A panel for each setting of the parameters `by`, of its repeat with the middle mean time: the
-    time of a get through time, bin by bin, the start (S) and end (E) of each join marked.
+    time of a call through time, bin by bin, the start (S) and end (E) of each join marked.
 
     `summary` has lists of bins (mean_ms_per_bin, p95_ms_per_bin and, of calls at a rate, service_p95_ms_per_bin,
     without the wait for late ones before; None where nobody called), their width bin_s, and lists join_starts_s and
@@ -130,7 +137,7 @@ def calls_through_joins(summary: pd.DataFrame, *, by: list[str]) -> Picture:
         panels = [_through(one, ", ".join(name(v, p) for v, p in zip(setting, by)), top)
                   for setting, one in sorted(chosen.items(), key=lambda c: order.index(c[0][0]))]
     which = "the repeat with the middle mean" if settings.size().max() > 1 else "one repeat each"
-    return Picture(tuple(panels), f"Time of a get through time, {which}; S: a join is requested, E: "
+    return Picture(tuple(panels), f"Time of a call through time, {which}; S: a join is requested, E: "
                                   "the join is complete; shaded: a node joins.")
 
 
@@ -215,7 +222,7 @@ def _through(point, title, top):
     at_a_rate = is_list(point.get(SERVICE))
     if at_a_rate:
         axes.stairs(_floats(point[SERVICE]), edges, color=HIGH, linewidth=1.0, linestyle=":", baseline=None)
-    axes.set(xlim=(0, edges[-1]), ylim=(0, top), xlabel="time, s", ylabel="time of a get, ms")
+    axes.set(xlim=(0, edges[-1]), ylim=(0, top), xlabel="time, s", ylabel="time of a call, ms")
     axes.tick_params(length=0)
     axes.grid(axis="x", visible=False)
     keys = [Line2D([], [], color=MEAN, linewidth=1.8, label="mean"),
@@ -244,4 +251,4 @@ def _calls_alt(title, point, joins) -> str:
         parts.append(f"95 % take up to {number(highs)} ms from when they are due, "
                      f"{number(alone)} ms without their wait")
     parts += [] if joins else [f"{number(point['mean_ms'])} ms in the mean, and no join"]
-    return f"Chart through time, {title}: time of a get. " + "; ".join(parts) + "."
+    return f"Chart through time, {title}: time of a call. " + "; ".join(parts) + "."

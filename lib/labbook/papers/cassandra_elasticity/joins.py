@@ -61,7 +61,8 @@ def joiners_apart(summary: pd.DataFrame) -> pd.DataFrame:
         return summary
     columns = {name: int(name.split("_")[1]) for name in summary
                if name.startswith("join_") and name.split("_")[1].isdigit()}
-    own = [name for name in ("version", "data_mb", "load", "repeat", "run", "machine") if name in summary]
+    own = [name for name in ("version", "data_mb", "load", "repeat", "run", "machine", "client_limited")
+           if name in summary]
     rows = summary.melt(own, list(columns), "joiner", "one_join_s").dropna(subset="one_join_s")
     return rows.assign(joiner=rows["joiner"].map(columns))
 

@@ -18,9 +18,9 @@ from labbook.figures.canvas import (
     panel,
     theme,
 )
-from labbook.figures.numbers import NOT_MEASURED_TEXT, counted, name, number, plural, times
+from labbook.figures.numbers import NOT_MEASURED_TEXT, counted, in_order, name, number, plural, times
 from labbook.figures.plots import line_chart
-from labbook.figures.repeats import client_limited, of, says_run
+from labbook.figures.repeats import client_limited, of, origin, says_run
 from labbook.figures.tables import Table
 from labbook.papers.ceph_mds.clusters import REREADING
 from labbook.papers.ceph_mds.crash_outcomes import WAYS
@@ -92,7 +92,7 @@ def by_phase(summary: pd.DataFrame, op: str) -> pd.DataFrame:
     columns = [metric for metric in (f"sequential_{op}_per_s", f"random_{op}_per_s") if metric in summary]
     if not columns:
         return summary
-    others = [column for column in ("mds", "directories", "tool", "repeat") if column in summary]
+    others = [column for column in ("mds", "directories", "tool", "repeat", *origin(summary)) if column in summary]
     return pd.concat([summary[others].assign(
         client_limited=client_limited(summary, metric).astype(float), phase=metric.removesuffix("_per_s"),
         phase_per_s=summary[metric]) for metric in columns], ignore_index=True)
@@ -125,6 +125,14 @@ def rates_over_directories(summary: pd.DataFrame, op: str, x_label: str, label: 
         return NOT_MEASURED
     return Picture(tuple(one for picture in pictures for one in picture.panels),
                    " ".join(dict.fromkeys(picture.caption for picture in pictures if picture.panels)))
+
+
+def settings(summary: pd.DataFrame, rates: dict) -> tuple[list[str], list[int]]:
+    """Tools and numbers of directories of the points that are shown, which may be published ones; without any, those of
+    the run."""
+    found = summary if len(summary) else pd.DataFrame({"tool": rates["tools"]}).merge(
+        pd.DataFrame({"directories": rates["directories"]}), how="cross")
+    return in_order(found["tool"], "tool"), sorted(found["directories"].unique())
 
 
 def beside_the_paper(summary: pd.DataFrame, tools: list[str], directories: list[int]) -> Table:

@@ -327,7 +327,8 @@ def platform_metrics(tested, vcpus=1, pinned=False) -> tuple[dict, dict]:
     bed = tested.bed
     facts = bed.testbed.cloud.facts()
     all_cores = facts.get("cores")
-    own = len(halves(bed.hosts[0].cores)[0]) if pinned and bed.hosts and bed.hosts[0].cores else 0
+    is_pinned = pinned and tested.servers and bed.hosts and bed.hosts[0].cores      # the bare node has all cores
+    own = len(halves(bed.hosts[0].cores)[0]) if is_pinned else 0
     cores = own or all_cores
     machines = max(facts.get("compute_machines", 1), len(servers_by_machine([*bed.testbed.standing, *tested.servers])))
     return {"accelerated": float(facts.get("accelerated", True)),

@@ -281,6 +281,21 @@ def summary_numbers(summaries: dict[str, pd.DataFrame]) -> dict[str, str]:
     return numbers
 
 
+def parameters_of(summaries: dict[str, pd.DataFrame], shapes, applications, scaling, swapping,
+                  own_network) -> dict[str, str]:
+    """{name: text} of parameters that the page's text names, of the points that are shown: published ones may have
+    others than the run's groups, which are given."""
+    numbers = {}
+    numbers["ranks"] = figures.with_values(summaries["shapes"], "ranks", shapes["ranks"])
+    numbers["application-ranks"] = figures.with_values(summaries["applications"], "ranks", applications["ranks"])
+    numbers["scaling-timed"] = figures.with_values(summaries["scaling"], "timed_s", scaling["timed_s"])
+    numbers["swapping-ranks"] = figures.with_values(summaries["swapping"], "ranks", shapes["ranks"])
+    numbers["swapping-size"] = figures.with_values(summaries["swapping"], "size", swapping["size"])
+    numbers["network-ranks"] = figures.with_values(summaries["own_network"], "ranks", own_network["ranks"])
+    numbers["network-size"] = figures.with_values(summaries["own_network"], "size", own_network["size"])
+    return numbers
+
+
 def _largest(boots) -> dict:
     """The largest number of servers at once, and the largest image booted that often."""
     order = ["at_once", "image_gb"]

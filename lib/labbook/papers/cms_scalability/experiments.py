@@ -273,7 +273,10 @@ def limited(point, protocol: str, metrics: dict, ceiling) -> bool:
 def ceiling_of(point, protocol: str, ceiling) -> list:
     """Rates of the point's clients with a server that only answers: a list of each host's, a repeat."""
     op = WRITTEN.get(point.op, point.op)
-    rates = ceiling.summary().set_index(["protocol", "op", "clients"])
+    rates = ceiling.summary()
+    if not len(rates):      # a run without ceilings
+        return []
+    rates = rates.set_index(["protocol", "op", "clients"])
     return ceilings_in(rates.loc[[(protocol, op, point.clients)]])
 
 

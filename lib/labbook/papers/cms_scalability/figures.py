@@ -4,6 +4,7 @@ import pandas as pd
 from IPython.display import display
 
 from labbook.figures import Table, name, plural, ratios, time_over_clients
+from labbook.papers.cms_scalability.experiments import SERVER_OF
 
 
 def curves(summary: pd.DataFrame, rows: list[int], durabilities: list[str]) -> None:
@@ -13,6 +14,13 @@ def curves(summary: pd.DataFrame, rows: list[int], durabilities: list[str]) -> N
         for count in rows:
             of_both = summary[(summary["rows"] == count) & (summary["durability"] == durability)]
             display(time_over_clients(of_both, hue="system", note=f"{plural(count, 'row')}, {name(durability)}"))
+
+
+def left_for(ceiling: pd.DataFrame, cores: int, shares: dict[str, float]) -> pd.DataFrame:
+    """The clients' ceiling beside a server with so many `cores` of the paper: the large one uses its share of the
+    clients' core (see experiments.limited)."""
+    left = 1 - shares["large"] if SERVER_OF[cores] == "large" else 1.0
+    return ceiling.assign(rate_per_s=ceiling["rate_per_s"] * left) if len(ceiling) else ceiling
 
 
 def write_causes(summary: pd.DataFrame, *, few: int, many: int) -> Table:

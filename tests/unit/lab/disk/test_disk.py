@@ -66,6 +66,15 @@ def test_what_cannot_be_set_is_refused_with_what_can(disk, settings, message):
     assert disk.facts()["read_ahead_kb"] == 128
 
 
+def test_a_disk_that_is_not_the_labs_is_not_changed(disk):
+    """A host had started anew: its folder lay on its own disk, whose scheduler was set as root and never restored."""
+    (disk.place / "loop/dio").unlink()
+    (disk.place / "loop").rmdir()
+    with pytest.raises(LabError, match="no loop device of the lab"):
+        disk.set(read_ahead_kb=32)
+    assert (disk.place / "queue/read_ahead_kb").read_text() == "128\n"
+
+
 def test_what_is_not_given_stays(disk):
     disk.set(read_ahead_kb=32)
     assert disk.facts()["read_ahead_kb"] == 32 and disk.facts()["scheduler"] == "none"

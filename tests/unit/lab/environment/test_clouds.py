@@ -130,6 +130,15 @@ def test_files_of_credentials_that_cannot_be_used(home, spoil, key, expected):
     assert text.startswith(f"clouds.yml: {key}: ") and expected in text and SECRET not in text, text
 
 
+def test_a_file_of_certificates_is_there_and_no_page_names_it(home):
+    given = changed(older__certificates="~/authorities.pem")
+    with pytest.raises(InputError, match="clouds.yml: clouds.older.certificates: .*authorities.pem: no such file"):
+        parse(given)
+    (home / "authorities.pem").write_text("")
+    hide = redactor(parse(given))
+    assert hide(f"cannot read {home}/authorities.pem") == "cannot read CERTIFICATES"
+
+
 def test_a_clouds_yaml_without_secrets_may_be_read_by_others(home):
     (home / "clouds.yaml").write_text("clouds: {here: {auth: {auth_url: 'https://x/', username: u}}}")
     (home / "clouds.yaml").chmod(0o644)

@@ -46,6 +46,21 @@ def test_another_of_its_number_is_not_taken_for_it(process):
         process.host.put(" ".join(numbers), ids)
 
 
+def test_one_whose_start_is_unknown_is_no_process_at_all(process):
+    """The leader of a program that ended at once had noted no start, and its session was ended by any later process's
+    number: whoever had it by then."""
+    host, ids = process.host, process.host.root / "processes" / "server" / "ids"
+    numbers = host.run(f"cat {ids}").stdout.split()
+    gone = host.run("sh -c 'echo $$'").stdout.strip()
+    host.put(f"{numbers[0]} 1 {gone} ", ids)
+    try:
+        process.kill()
+        process.stop()
+        assert not host.run(f"test -d /proc/{numbers[2]}", check=False).exit_code
+    finally:
+        host.put(" ".join(numbers), ids)
+
+
 @pytest.fixture
 def late(tmp_path):
     """A process that has ended with 7, whose leader writes that down in 0.3 s."""

@@ -8,12 +8,14 @@ from labbook.lab.description import MOST_ADDRESSES, MOST_SITES
 from labbook.lab.local.layout import (
     block_route,
     choose_block,
+    is_for_benchmarks,
     layout,
     network_commands,
     shadow_file,
     share_cores,
     sshd_config,
     switch_commands,
+    unblock_route,
 )
 
 PLAN = {
@@ -140,11 +142,17 @@ def test_sshd_takes_keys_alone_and_listens_on_the_control_address_alone(made):
     assert not {"HostbasedAuthentication", "PermitEmptyPasswords", "Match", "Include"} & set(first)
 
 
-@pytest.mark.parametrize("whole, routed", [("198.18.0.0/15", "198.18.0.0/15"), ("10.0.0.0/8", "10.4.16.0/20")])
-def test_of_a_range_that_others_may_have_addresses_of_the_lab_s_block_alone_is_routed_to_nowhere(monkeypatch, whole, routed):
+@pytest.mark.parametrize("whole, alone", [("198.18.0.0/15", True), ("198.19.0.0/16", True), ("10.0.0.0/8", False)])
+def test_nobody_else_has_addresses_of_the_range_for_benchmarks(whole, alone):
     """All of 10.0.0.0/8 had been cut off until the next reboot."""
-    ran = []
-    monkeypatch.setattr(deadline, "run", lambda *words: ran.append(words))
-    block_route(whole, "10.4.16.0/20" if whole.startswith("10.") else "198.18.0.0/20")
-    (words,) = ran
-    assert words[:5] == ("ip", "route", "replace", "unreachable", routed)
+    assert is_for_benchmarks(whole) == alone
+
+
+def test_a_block_is_routed_to_nowhere_and_no_longer(monkeypatch):
+    ran, shown = [], ["unreachable 10.4.16.0/20 metric 4278198272\n", "\n"]
+    monkeypatch.setattr(deadline, "run", lambda *words: ran.append(words) or (shown.pop(0) if "show" in words else ""))
+    block_route("10.4.16.0/20")
+    unblock_route("10.4.16.0/20")
+    unblock_route("10.4.16.0/20")       # it is gone
+    assert [words[1:5] for words in ran if "show" not in words] == [
+        ("route", "replace", "unreachable", "10.4.16.0/20"), ("route", "delete", "unreachable", "10.4.16.0/20")]

@@ -134,7 +134,7 @@ def test_groups_of_version_2_are_written_down_before_they_are_made(version_2, tm
 
 @pytest.mark.parametrize("stops", [True, False])
 def test_hosts_of_a_machine_freeze_in_one_call_and_all_or_none_stay_frozen(monkeypatch, stops):
-    def call(host, function, lab, groups, frozen):
+    def call(host, function, lab, groups, frozen, timeout_s):
         calls.append((list(groups), frozen))
         if frozen and not stops and host.name == "h2":
             raise LabError("h2: a process does not stop")

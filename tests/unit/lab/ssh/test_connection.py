@@ -203,3 +203,12 @@ def test_an_address_that_a_name_stands_for_is_not_reported(tmp_path, key):
             ssh.connect("rack1", Login("localhost", "op", key, str(known),
                                        bound.getsockname()[1]))
     assert "localhost" in str(error.value) and "127.0.0.1" not in str(error.value)
+
+
+def test_an_address_that_is_no_name_is_not_reached(tmp_path):
+    """With two dots it ended a command with a traceback."""
+    (tmp_path / "known").write_text("")
+    key = tmp_path / "key"
+    paramiko.ECDSAKey.generate().write_private_key_file(str(key))
+    with pytest.raises(LabError, match="db1 .me@host..example. cannot be reached"):
+        ssh.connect("db1", Login("host..example", "me", str(key), str(tmp_path / "known")))

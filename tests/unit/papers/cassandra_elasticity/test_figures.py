@@ -33,8 +33,8 @@ def test_joins_are_marked_in_the_time_of_calls():
     frame = pd.DataFrame([through("one_by_one"), through("none", starts=(), ends=())])
     picture = figures.calls_through_joins(frame, by=["how"])
     assert [panel.alt for panel in picture.panels] == [
-        "Chart through time, no join: time of a get. 4.00 ms in the mean, and no join.",
-        "Chart through time, one by one: time of a get. a node joins from 2.00 to 5.00 s; "
+        "Chart through time, no join: time of a call. 4.00 ms in the mean, and no join.",
+        "Chart through time, one by one: time of a call. a node joins from 2.00 to 5.00 s; "
         "4.00 ms at the beginning; 8.00 ms while nodes stream; 2.00 ms at the end."]
     assert "one repeat each" in picture.caption
 
@@ -151,3 +151,15 @@ def test_a_join_without_waits_counts_from_its_request():
     found = figures.without_waits(pd.DataFrame({"from_request_s": [9.0], "fixed_wait_s": [6.0], "moving_s": [5.0]}))
     assert found["moving_from_request_s"].tolist() == [3.0]
     assert "moving_from_request_s" not in figures.without_waits(pd.DataFrame({"moving_s": [5.0]}))
+
+
+def test_tags_are_those_of_the_points_that_are_shown():
+    assert figures.tags(pd.DataFrame(), 4) == "4"
+    assert figures.tags(pd.DataFrame({"tags": [8, 8]}), 4) == "8"
+    assert figures.tags(pd.DataFrame({"repeat": [1]}), 4) == "4; 128 in the published results, which are older"
+
+
+def test_joins_that_the_clients_limited_stay_so_joiner_by_joiner():
+    joined = pd.DataFrame({"version": "1.0.7", "data_mb": 8, "load": "read", "repeat": [1], "client_limited": [1.0],
+                           "join_1_s": [2.0], "join_2_s": [3.0]})
+    assert joiners_apart(joined).client_limited.tolist() == [1.0, 1.0]

@@ -149,3 +149,13 @@ def test_own_clients_are_those_who_read_again_where_there_are_such():
     assert list(pictures.of_own_clients(both)["tool"]) == ["remount"]
     assert list(pictures.of_own_clients(both[both["tool"] != "remount"])["tool"]) == ["own"]
     assert not len(pictures.of_own_clients(pd.DataFrame()))
+
+
+def test_rates_say_where_they_are_from_and_what_was_measured():
+    shown = pd.DataFrame({"mds": [1, 2], "directories": [8, 8], "tool": "remount", "repeat": 1, "run": "published",
+                          "machine": "m", "sequential_delete_per_s": [2.0, 1.0]})
+    rows = pictures.by_phase(shown, "delete")
+    assert set(rows.run) == {"published"} and set(rows.machine) == {"m"}
+    own = {"tools": ["remount_in_order"], "directories": [16, 4]}
+    assert pictures.settings(shown, own) == (["remount"], [8])
+    assert pictures.settings(shown.iloc[:0], own) == (["remount_in_order"], [4, 16])

@@ -164,6 +164,11 @@ def test_pinned_servers_have_the_cores_that_they_are_pinned_to():
         assert (metrics["own_cores"], metrics["cores_per_vcpu"], metrics["machine_cores"]) == (own, each, 2.0)
 
 
+def test_nothing_is_pinned_of_the_bare_node_which_has_all_cores():
+    metrics, _ = experiments.platform_metrics(servers_on(Cloud(cores=2), cores=[4, 5]), vcpus=4, pinned=True)
+    assert (metrics["own_cores"], metrics["cores_per_vcpu"]) == (0.0, 0.5)
+
+
 @pytest.mark.parametrize("disk, modelled", [({"size": 1, "model": "hdd_82_seeks"}, 1.0), ({"size": 1}, 0.0)])
 def test_a_point_says_whether_its_disks_were_modelled(disk, modelled):
     tested = servers_on(Cloud(cores=2), "a", cores=[0, 1])

@@ -3,7 +3,7 @@ import pytest
 
 from labbook import figures
 from labbook.figures.canvas import NOT_MEASURED
-from labbook.papers.wan_keystone.figures import improvement, saved, steps
+from labbook.papers.wan_keystone.figures import improvement, over_real_sites, saved, steps
 
 
 @pytest.fixture(autouse=True)
@@ -67,3 +67,16 @@ def test_nothing_measured_has_no_steps():
     empty = pd.DataFrame(columns=["rtt_ms", "segments", "scenario", "repeat"])
     assert figures.line_chart(steps(empty, "list"), x="rtt_ms", hue="step", col="segments", metric="step_ms",
                         x_label="round trip, ms", label="time, ms") is NOT_MEASURED
+
+
+def test_a_link_with_a_delay_of_its_own_has_the_round_trip_that_was_measured():
+    """Two real sites were shown as no WAN, and their calls in no figure."""
+    shown = pd.DataFrame({"rtt_ms": [0, 0, 0, 100], "wan_rtt_ms": [180.4, 181.8, 0.1, 100.2], "mean_ms": [1.0] * 4})
+    assert over_real_sites(shown).rtt_ms.tolist() == [181, 181, 0, 100]
+    assert over_real_sites(pd.DataFrame()).empty
+
+
+def test_steps_say_where_their_points_are_from():
+    shown = summary().assign(mean_authenticate_ms=1.0, run="published", machine="m", client_limited=1.0)
+    rows = steps(shown, "create")
+    assert set(rows.run) == {"published"} and set(rows.machine) == {"m"} and rows.client_limited.all()

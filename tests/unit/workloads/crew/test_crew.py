@@ -11,6 +11,7 @@ import zmq
 from here import HereLab
 from zmq.utils.monitor import recv_monitor_message
 
+from labbook.lab import clock as clock_module
 from labbook.errors import LabError, SystemFailure
 from labbook.workloads.crew.connection import (
     CLIENT_CHANNELS,
@@ -204,7 +205,7 @@ def test_a_clock_is_known_by_its_shortest_round_trip(lab, monkeypatch):
     crew = Crew(lab)
     crew._connection.far = True
     here, trips = [100.0], iter([(0.3, 0.1), (0.02, 0.06), (0.5, 0.0), (0.1, 0.1), (0.2, 0.2)] * 2)
-    monkeypatch.setattr(time, "time", lambda: here[0])
+    monkeypatch.setattr(clock_module, "now", lambda: here[0])
 
     def answers(calls, again, until, first):
         there, back = next(trips)
