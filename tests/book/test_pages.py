@@ -31,6 +31,12 @@ def test_no_page_asks_for_anything_outside_of_the_book(visits, pages):
     assert not [(page, foreign(page)) for page in pages if foreign(page)]
 
 
+def test_no_page_shows_a_number_as_a_program_writes_it(pages):
+    """The first sentence about metadata servers had files in "np.int64(8)" directories."""
+    assert not [(page.name, found) for page in pages
+                if (found := re.findall(r"\bnp\.(?:int|float|bool|str)\w*\([^)]*\)", page.read_text()))]
+
+
 def test_every_picture_is_there_and_has_words(visits):
     assert not [(v.url, p) for v in visits for p in v.pictures if p["shown"] and not p["loaded"]]
     assert not [(v.url, p) for v in visits for p in v.pictures if not p["alt"]]

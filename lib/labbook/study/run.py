@@ -30,9 +30,9 @@ class Run:
     """State of this process's run.
 
     Options are environment variables: LABBOOK_PROFILE (quick or full), LABBOOK_REMEASURE (measure
-    stale points again), LABBOOK_UNTIL (epoch s: no point starts later), LABBOOK_OVERTIME (epoch s: but for those
-    of an experiment that is expected to be complete by then), LABBOOK_PLAN (list the
-    remaining points and stop), LABBOOK_PUBLISHED (read data/published, measure nothing), LABBOOK_ASK
+    stale points again), LABBOOK_UNTIL (epoch s: no point starts later), LABBOOK_OVERTIME (epoch s: an
+    experiment under way goes on after LABBOOK_UNTIL where it is expected to be complete by then), LABBOOK_PLAN
+    (list the remaining points and stop), LABBOOK_PUBLISHED (read data/published, measure nothing), LABBOOK_ASK
     (measure a round of what claims need; see labbook.study.ask), LABBOOK_POINTS and LABBOOK_FLEET (of a machine
     of a fleet and of who drives it; see labbook.study.fleet).
     """

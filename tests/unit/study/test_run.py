@@ -22,15 +22,21 @@ def test_a_plan_measures_nothing(make, measure, labs, root, monkeypatch):
     assert event["points"][0] == speed.points()[0].label and event["seconds"] is None
 
 
+def measured_when_time_is_up_after_two(study, speed, **run) -> int:
+    """How many points are measured. run: attributes of the study's run from then on."""
+    for number, point in enumerate(speed.remaining(), 1):
+        with study.attempt(point) as attempt:
+            attempt.record([])
+        if number == 2:
+            vars(study.run).update(until=time.time() - 1, **run)
+    return number
+
+
 def test_time_that_is_up_stops_between_points(make, measure, labs, root, monkeypatch):
     monkeypatch.setenv("LABBOOK_UNTIL", str(time.time() + 3600))
     monkeypatch.setenv("LABBOOK_PROGRESS", str(root / "progress"))
     study, speed = make()
-    for number, point in enumerate(speed.remaining()):
-        with study.attempt(point) as attempt:
-            attempt.record([])
-        if number == 1:
-            study.run.until = time.time() - 1
+    assert measured_when_time_is_up_after_two(study, speed) == 2
     with pytest.raises(Stopped, match="2 points left"):
         study.complete()
     assert [e["event"] for e in read_events(root)][-2:] == ["done", "paused"]
@@ -44,13 +50,8 @@ def test_time_that_is_up_stops_between_points(make, measure, labs, root, monkeyp
 def test_an_experiment_goes_on_where_it_ends_in_the_overtime(make, overtime, measured):
     """It was stopped one point before its end, and the next round brought the systems up again for that point."""
     study, speed = make()
-    for number, point in enumerate(speed.remaining()):
-        with study.attempt(point) as attempt:
-            attempt.record([])
-        if number == 1:
-            study.run.until = time.time() - 1
-            study.run.overtime, study.run._took["speed"] = overtime and time.time() + overtime, [100.0] * 9
-    assert number + 1 == measured
+    overtime = overtime and time.time() + overtime
+    assert measured_when_time_is_up_after_two(study, speed, overtime=overtime, _took={"speed": [100.0] * 9}) == measured
 
 
 def test_before_a_point_of_an_experiment_was_measured_its_overtime_is_unknown(make, monkeypatch):

@@ -132,7 +132,7 @@ def settings(summary: pd.DataFrame, rates: dict) -> tuple[list[str], list[int]]:
     the run."""
     found = summary if len(summary) else pd.DataFrame({"tool": rates["tools"]}).merge(
         pd.DataFrame({"directories": rates["directories"]}), how="cross")
-    return in_order(found["tool"], "tool"), sorted(found["directories"].unique())
+    return in_order(found["tool"], "tool"), sorted(found["directories"].unique().tolist())
 
 
 def beside_the_paper(summary: pd.DataFrame, tools: list[str], directories: list[int]) -> Table:

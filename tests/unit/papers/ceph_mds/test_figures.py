@@ -158,4 +158,5 @@ def test_rates_say_where_they_are_from_and_what_was_measured():
     assert set(rows.run) == {"published"} and set(rows.machine) == {"m"}
     own = {"tools": ["remount_in_order"], "directories": [16, 4]}
     assert pictures.settings(shown, own) == (["remount"], [8])
+    assert repr(pictures.settings(shown, own)[1]) == "[8]", "it stands in the text of a page"
     assert pictures.settings(shown.iloc[:0], own) == (["remount_in_order"], [4, 16])

@@ -3,8 +3,8 @@
 A client opens a connection, which a proxy may give to any of its servers, and makes a call on it:
 `writes` transactions one after the other, each an INSERT of one row and a COMMIT. The connection is
 no part of the call. The results have no rows but, of each client, `calls`: [call, step, started_s,
-seconds, error], where the step is "insert", "commit", or "" for the call as a whole. A call that fails is a row with its error,
-and so is the statement that failed.
+seconds, error], where the step is "insert", "commit", or "" for the call as a whole. A call that fails
+is a row with its error, and so is the statement that failed.
 """
 
 import sys
