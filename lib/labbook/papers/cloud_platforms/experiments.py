@@ -196,12 +196,13 @@ class Experiments:
         self._kernels(experiment, prepare, lambda point: point.vms)
 
     def swapping(self, experiment) -> None:
-        """Run MG on servers of one core with an m1.small's memory, or with `enough_mb`."""
+        """Run MG on servers of one core with an m1.small's memory, or with `enough_mb`. It swaps for minutes, so that
+        a run to warm up would take as long and change little."""
         def prepare(bed, point):
             flavor = bed.testbed.flavor if point.memory == "small" else one_core(bed, point.enough_mb)
             return self._with_kernels(bed, point.ranks, flavor)
 
-        self._kernels(experiment, prepare, lambda point: point.ranks)
+        self._kernels(experiment, prepare, lambda point: point.ranks, warm=False)
 
     def latency(self, experiment) -> None:
         """Send messages back and forth between two servers, or between two hosts of the lab."""
@@ -236,8 +237,8 @@ class Experiments:
                 attempt.record_slices(slices, arm_metrics={arm: metrics for arm, (metrics, _) in found.items()},
                                       facts={str(arm): facts for arm, (_, facts) in found.items()})
 
-    def _kernels(self, experiment, prepare, processes, types=None) -> None:
-        """Run the point's kernel on all servers in each slice; in new servers once before, to warm up."""
+    def _kernels(self, experiment, prepare, processes, types=None, warm=True) -> None:
+        """Run the point's kernel on all servers in each slice; in new servers once before, where `warm` is true."""
         def once(tested, point, timed_s=0.0):
             return nas.npb(tested.machines, kernel=point.kernel, size=point.size, ranks=processes(point),
                            timed_s=timed_s, programs=self.programs.get("npb", ""),
@@ -251,7 +252,8 @@ class Experiments:
             metrics, facts = build_facts(nas.facts(via), "npb")
             return metrics | placed(tested) | {"mpi": via.run("mpirun --version | head -1").stdout.strip()}, facts
 
-        self._measure(experiment, prepare, at_once(run), warm=at_once(once), types=types, vcpus=processes, more=more)
+        self._measure(experiment, prepare, at_once(run), warm=at_once(once) if warm else None, types=types,
+                      vcpus=processes, more=more)
 
     def _with_suite(self, machines):
         return machines if "unixbench" in self.programs else equipped(machines, style, "unixbench/unixbench_style")

@@ -292,6 +292,7 @@ def parameters_of(summaries: dict[str, pd.DataFrame], shapes, applications, scal
     numbers["swapping-ranks"] = figures.with_values(summaries["swapping"], "ranks", shapes["ranks"])
     numbers["swapping-size"] = figures.with_values(summaries["swapping"], "size", swapping["size"])
     numbers["network-ranks"] = figures.with_values(summaries["own_network"], "ranks", own_network["ranks"])
+    numbers["network-timed"] = figures.with_values(summaries["own_network"], "timed_s", own_network["timed_s"])
     numbers["network-size"] = figures.with_values(summaries["own_network"], "size", own_network["size"])
     return numbers
 

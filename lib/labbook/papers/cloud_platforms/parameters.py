@@ -50,10 +50,8 @@ def check(experiments, releases: list, cache_mode: str, starts: str, groups: dic
     for number in groups["scaling"]["vms"]:
         if number < 1 or number & (number - 1):
             raise InputError(f"{number} servers", key="scaling.vms", allowed="powers of two: 1, 2, 4, 8, ...")
-    longest = groups["shapes"]["seconds_at_most"]
-    if not 0 <= groups["scaling"]["timed_s"] < longest:
-        raise InputError(f"{groups['scaling']['timed_s']} s", key="scaling.timed_s",
-                         allowed=f"0 to less than shapes.seconds_at_most, {longest:g} s")
+    _check_times(groups, "scaling", of_limit="shapes")
+    _check_times(groups, "own_network", of_limit="own_network")
     _check_fit(experiments, groups["functions"])
     _check_way(experiments, groups)
     _check_file(experiments.description, groups["disk"])
@@ -71,6 +69,14 @@ def check(experiments, releases: list, cache_mode: str, starts: str, groups: dic
         if ranks % max(cores):
             raise InputError(f"{ranks} ranks do not fill servers of {max(cores)} cores", key=f"{group}.ranks",
                              allowed=f"a multiple of {max(cores)}")
+
+
+def _check_times(groups, group, of_limit) -> None:
+    """InputError where runs are repeated for as long as one may take at most, or longer."""
+    timed_s, longest = groups[group]["timed_s"], groups[of_limit]["seconds_at_most"]
+    if not 0 <= timed_s < longest:
+        raise InputError(f"{timed_s} s", key=f"{group}.timed_s",
+                         allowed=f"0 to less than {of_limit}.seconds_at_most, {longest:g} s")
 
 
 def _check_fit(experiments, functions) -> None:

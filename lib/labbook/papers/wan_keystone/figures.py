@@ -6,7 +6,7 @@ from matplotlib.lines import Line2D
 from labbook.figures import plots
 from labbook.figures.canvas import FAINT, NOT_MEASURED, PAPER, Picture, panel, styles, theme
 from labbook.figures.numbers import name, quantity
-from labbook.figures.repeats import band_words, client_limited, origin, over_repeats, says_run
+from labbook.figures.repeats import band_words, client_limited, of, origin, over_repeats, says_run
 
 SAVED = "saved"
 STEPS = ("authenticate", "create_user", "list_users")
@@ -22,7 +22,8 @@ def improvement(summary: pd.DataFrame, *, x: str, x_label: str, hue: str, metric
     t1 and t2 are the metric with one and with two segments, paired by repeat.
 
     `printed`: DataFrame of the paper's numbers, with columns x, hue and saved_percent; drawn as
-    stars. Above 0 two segments are faster. Repeats without both arms are excluded.
+    stars. Above 0 two segments are faster. Repeats without both arms are excluded. Where parameters other than
+    `x` and `hue` differ, a repeat is the mean of its points.
     """
     if not len(plots.with_metric(summary, metric)):
         return NOT_MEASURED
@@ -43,32 +44,32 @@ def improvement(summary: pd.DataFrame, *, x: str, x_label: str, hue: str, metric
         text = plots.alt("", medians, hue, x, x_label, label) + _printed_words(printed, hue, x, x_label)
         drawn = panel(figure, text)
     what = quantity(label)[0]
+    spread = over_repeats(points, [hue, x], SAVED).assign(most_points=points["points"].max())
     return Picture((drawn,), plots.caption(
-        f"{what[0].upper()}{what[1:]}, paired by repeat; "
-        f"{band_words(over_repeats(points, [hue, x], SAVED))}", points))
+        f"{what[0].upper()}{what[1:]}, paired by repeat; {band_words(spread)}", points))
 
 
 def saved(summary, by, arms, metric) -> pd.DataFrame:
-    """DataFrame with a row for each setting of `by` and repeat that has both arms.
+    """DataFrame with a row for each setting of `by`, machine and repeat that has both arms.
 
-    saved: in percent; client_limited: 1 where the clients limited either arm. ValueError when an arm
-    has several points for a row.
+    saved: in percent, of the means of each arm's points; points: the most of an arm; client_limited: 1 where the
+    clients limited a point of either arm.
     """
     with_values = plots.with_metric(summary, metric)
-    one, other = (_arm(with_values, arm, [*by, "repeat"], metric) for arm in arms)
-    both = one.add_suffix("_1").join(other.add_suffix("_2"), how="inner").reset_index()
+    rows = [*by, "repeat", *origin(with_values)]
+    one, other = (_arm(with_values, arm, rows, metric) for arm in arms)
+    both = one.merge(other, on=rows, suffixes=("_1", "_2"))
     return both.assign(**{
         SAVED: 100 * (1 - both["value_2"] / both["value_1"]),
+        "points": both[["points_1", "points_2"]].max(axis=1),
         "client_limited": (both["limited_1"] | both["limited_2"]).astype(float)})
 
 
-def _arm(points, arm, index, metric):
-    for parameter, value in arm.items():
-        points = points[points[parameter] == value]
-    frame = points.assign(value=points[metric], limited=client_limited(points))
-    if frame.duplicated(index).any():
-        raise ValueError(f"more than one point for each {', '.join(index)}: select some of them first")
-    return frame.set_index(index)[["value", "limited"]]
+def _arm(points, arm, rows, metric):
+    """DataFrame with `rows`, value (the mean of the arm's points), points (how many), limited."""
+    of_arm = of(points, **arm)
+    return of_arm.assign(limited=client_limited(of_arm)).groupby(rows, dropna=False, as_index=False).agg(
+        value=(metric, "mean"), points=(metric, "size"), limited=("limited", "any"))
 
 
 def _printed(axes, printed, hue, x, colours):

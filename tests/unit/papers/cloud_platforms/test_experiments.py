@@ -22,7 +22,8 @@ GROUPS = {
     "caching": dict(cache_mode=["none"]),
     "shapes": dict(kernel=["cg"], size="S", releases=["newer"], vm_cores=[1], ranks=2, pairs=2, seconds_at_most=60.0),
     "applications": dict(kernel=["lu"], size="S", vm_cores=[1], ranks=4, pairs=2),
-    "own_network": dict(kernel=["cg"], size="S", vm_cores=[1], ranks=4, pairs=2, network="ovs"),
+    "own_network": dict(kernel=["cg"], size="S", vm_cores=[1], ranks=4, pairs=2, network="ovs", timed_s=5.0,
+                        seconds_at_most=60.0),
     "scaling": dict(vms=[2, 4], timed_s=5.0),
     "latency": dict(network="ovs", pairs=2),
     "compute_hosts": dict(release="newer", vm="m1.small", image_gb=[0.5]),
@@ -93,6 +94,7 @@ def test_an_unknown_release_is_refused_before_a_lab():
     ("scaling", dict(vms=[3]), "scaling.vms"),
     ("scaling", dict(timed_s=-1.0), "scaling.timed_s"),
     ("scaling", dict(timed_s=60.0), "scaling.timed_s"),     # as long as a run may take at most
+    ("own_network", dict(timed_s=60.0), "own_network.timed_s"),
 ])
 def test_what_cannot_be_measured_is_refused_by_its_key(measure, group, entries, key):
     with pytest.raises(InputError) as refused:

@@ -51,9 +51,21 @@ def test_a_repeat_without_one_of_the_arms_saves_nothing_and_a_limited_arm_limits
     assert improvement(found.iloc[:0], **SAVING) is NOT_MEASURED
 
 
-def test_points_that_cannot_be_told_apart_are_not_paired():
-    with pytest.raises(ValueError, match="more than one point for each rtt_ms, repeat"):
-        saved(summary(), ["rtt_ms"], ({"segments": 1}, {"segments": 2}), "mean_ms")
+def test_points_of_other_settings_are_a_repeat_together():
+    """Two numbers of clients made the page fail, after all had been measured."""
+    several = pd.concat([summary().assign(clients=1), summary(save=0.3).assign(clients=5)])
+    pairs = saved(several, ["scenario", "rtt_ms"], ({"segments": 1}, {"segments": 2}), "mean_ms")
+    assert len(pairs) == 2 * 3 * 3 and (pairs.points == 2).all()
+    assert pairs[pairs.scenario == "create"].saved.round(6).eq(20).all()
+    assert "a repeat is the mean of its points" in improvement(several, **SAVING).caption
+    assert "mean of its points" not in improvement(summary(), **SAVING).caption
+
+
+def test_repeats_of_two_machines_are_not_paired():
+    there = summary(save=0.3).assign(machine="there", run="published")
+    both = pd.concat([summary().assign(machine="here", run="published"), there[there.segments == 2]])
+    pairs = saved(both, ["scenario", "rtt_ms"], ({"segments": 1}, {"segments": 2}), "mean_ms")
+    assert set(pairs.machine) == {"here"} and pairs[pairs.scenario == "create"].saved.round(6).eq(10).all()
 
 
 def test_the_steps_of_a_scenario_are_rows_of_their_own():
