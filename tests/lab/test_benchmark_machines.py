@@ -62,6 +62,8 @@ def test_a_guest_that_has_gone_is_an_error(guest):
     away = Machine("away", guest.via, "198.18.255.254", key=guest.key)
     with pytest.raises(LabError, match="away .* cannot be reached from client"):
         away.run("true")
+    with pytest.raises(LabError, match="away .* cannot be reached from client: .*ssh: connect"), away.held():
+        pass
 
 
 @pytest.mark.parametrize("direct", [False, True])

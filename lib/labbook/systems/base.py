@@ -1,13 +1,13 @@
 """The base of all systems under test: their settings, what they need, and the life of a server."""
 
 import shlex
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from types import SimpleNamespace
 
 from labbook.checks import check
-from labbook.errors import LabbookError, SystemFailure
+from labbook.errors import InputError, LabbookError, SystemFailure
 from labbook.lab.python_packages import PythonPackages
 from labbook.systems.artifacts import Artifact
 
@@ -74,6 +74,16 @@ class Described:
         schema = {"type": "object", "additionalProperties": False, "properties": cls.SETTINGS}
         check(settings, schema, f"settings of {cls.NAME}")
         return {key: settings.get(key, rule.get("default")) for key, rule in cls.SETTINGS.items()}
+
+
+@contextmanager
+def errors_of(name: str):
+    """A context whose InputErrors are of the settings of this system, the one in lab.yml, and not of a part's."""
+    try:
+        yield
+    except InputError as error:
+        error.file = f"settings of {name}"
+        raise
 
 
 class System(Described):

@@ -399,9 +399,9 @@ def _under_load(attempt, ring, act, warm_s: float = 0.0):
         return act(), None, ()
     stream = _begin_load(attempt, ring)
     time.sleep(warm_s + point.before_s)
-    began_s = time.time()
+    began_s = clock.now()
     done = act()
-    ended_s = time.time()
+    ended_s = clock.now()
     time.sleep(point.after_s)
     return done, whole(stream.end()), (began_s, ended_s)
 

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 from labbook.errors import InputError, SystemFailure
 from labbook.lab import clock
-from labbook.systems.base import Needs
+from labbook.systems.base import Needs, errors_of
 from labbook.systems.cassandra import logs, nodetool, sstables, token_plan
 from labbook.systems.cassandra.config import VERSIONS
 from labbook.systems.cassandra.elastic_node import ElasticNode
@@ -61,8 +61,9 @@ class ElasticRing(Cluster):
         shipped."""
         full = super().checked({key: value for key, value in settings.items()
                                 if value is not None or key == "ring_delay_ms"})
-        Cassandra.checked({key: value for key, value in full.items()
-                           if key in Cassandra.SETTINGS and value is not None})
+        with errors_of(cls.NAME):
+            Cassandra.checked({key: value for key, value in full.items()
+                               if key in Cassandra.SETTINGS and value is not None})
         if full["files"] == "by_range" and full["version"] == OLD:
             raise InputError(f"Cassandra {OLD} does not stream SSTables whole",
                              file=FILE, key="files", allowed="by_size")
@@ -160,14 +161,14 @@ class ElasticRing(Cluster):
 
     def join(self, shares) -> Joins:
         """Start nodes that join, all at once, and do not wait; `shares` as in token_plan.plan.
-        InputError, before anything starts, where the data do not fit a joiner's disk."""
+        InputError, before anything starts, where the data do not fit a joiner's disk without its earlier files."""
         version, taken = self.settings.version, dict(self._tokens)
         names = [node.host.name for node in self.nodes]
         wanted, before = token_plan.plan(version, taken, names, shares), self.data_bytes()
         owned = token_plan.owned(version, {**taken, **wanted})
+        in_parallel([self.node(name) for name in wanted], lambda node: node.destroy())
         for name, token in wanted.items():
             self._check_free(name, round(before * token_plan.coming(version, taken, token)))
-        in_parallel([self.node(name) for name in wanted], lambda node: node.destroy())
         for name, token in wanted.items():
             self.nodes[names.index(name)] = self.make_node(
                 self.node(name).host, token, joins=True, together=len(wanted) > 1)

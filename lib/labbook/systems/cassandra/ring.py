@@ -3,8 +3,8 @@
 from bisect import bisect_left
 
 from labbook.errors import InputError
-from labbook.systems.base import Needs
-from labbook.systems.cassandra.config import FILE, VERSIONS, check_read_repair
+from labbook.systems.base import Needs, errors_of
+from labbook.systems.cassandra.config import VERSIONS, check_read_repair
 from labbook.systems.cassandra.node import Cassandra
 from labbook.systems.cluster import Cluster, in_parallel, poll
 from labbook.targets import DATABASE, MAX_ROWS, TABLE, key_of
@@ -34,12 +34,13 @@ class Ring(Cluster):
 
     @classmethod
     def checked(cls, settings: dict) -> dict:
-        for key in set(GIVEN_BY_RING) & set(settings):
-            raise InputError("is set by the ring", file=FILE, key=key)
-        settings = super().checked(settings)
-        given = {key: value for key, value in settings.items() if key in Cassandra.SETTINGS and value is not None}
-        Cassandra.checked(given | ({"token": "a row"} if settings["placement"] == "ordered" else {}))
-        check_read_repair(settings["version"], settings["read_repair"])
+        with errors_of(cls.NAME):
+            for key in set(GIVEN_BY_RING) & set(settings):
+                raise InputError("is set by the ring", key=key)
+            settings = super().checked(settings)
+            given = {key: value for key, value in settings.items() if key in Cassandra.SETTINGS and value is not None}
+            Cassandra.checked(given | ({"token": "a row"} if settings["placement"] == "ordered" else {}))
+            check_read_repair(settings["version"], settings["read_repair"])
         return settings
 
     @classmethod

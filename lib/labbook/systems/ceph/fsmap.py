@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pandas as pd
 
-ACTIVE, STANDBY, REPLAY = "active", "standby", "standby-replay"
+ACTIVE, REPLAY = "active", "standby-replay"
 STATE_COLUMNS = ("t_s", "epoch", "rank", "daemon", "state")
 FAILED = "failed"   # state of a rank without an MDS
 

@@ -35,7 +35,11 @@ class Watch:
         self.rows: pd.DataFrame | None = None
 
     def begin(self) -> "Watch":
-        in_parallel(self.mdss, self._begin)
+        try:
+            in_parallel(self.mdss, self._begin)
+        except BaseException:
+            self._kill()
+            raise
         return self
 
     def end(self) -> pd.DataFrame:
@@ -55,13 +59,15 @@ class Watch:
         if kind is None:
             self.end()
         else:
-            with suppress(LabbookError):  # the first error is the one to report
-                in_parallel(self.mdss, lambda mds: mds.host.process(SAMPLER).kill())
+            self._kill()
+
+    def _kill(self) -> None:
+        """End all samplers, without an error of its own: there is one to report."""
+        with suppress(LabbookError):
+            in_parallel(self.mdss, _end_sampler)
 
     def _begin(self, mds):
-        earlier = mds.host.process(SAMPLER)
-        if earlier is not None:
-            earlier.kill()
+        _end_sampler(mds)
         mds.host.run(f"rm -f {FILE}")
         mds.host.start(SAMPLER, tools(mds.host, mds.home, "sample", mds.socket,
                                       self.seconds_between, FILE))
@@ -89,3 +95,9 @@ def rows(texts: dict[str, str]) -> pd.DataFrame:
                 found.append({**sample, "daemon": daemon, "subtrees": len(sample["owned"])})
     frame = pd.DataFrame(found, columns=list(COLUMNS)).astype(COLUMNS)
     return frame.sort_values("t_s", ignore_index=True)
+
+
+def _end_sampler(mds) -> None:
+    sampler = mds.host.process(SAMPLER)
+    if sampler is not None:
+        sampler.kill()

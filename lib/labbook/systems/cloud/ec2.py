@@ -53,12 +53,11 @@ class Ec2Api:
     def flavors(self):
         """The VM types that the cloud describes. Eucalyptus does not describe any by this call: then
         the report's five names, with their sizes there."""
-        found = self._flavors
-        if not found:
+        if not self._flavors:
             with self._call("list VM types"), suppress_codes("InvalidAction", "UnsupportedOperation"):
-                for page in self._ec2.get_paginator("describe_instance_types").paginate():
-                    found += map(parse_flavor, page["InstanceTypes"])
-        return found or [Flavor(f.name, f.name, f.cores, f.memory_mb, f.disk_gb)
+                pages = self._ec2.get_paginator("describe_instance_types").paginate()
+                self._flavors = [parse_flavor(one) for page in pages for one in page["InstanceTypes"]]
+        return self._flavors or [Flavor(f.name, f.name, f.cores, f.memory_mb, f.disk_gb)
                          for f in PAPER_FLAVORS]
 
     def servers(self, name=None, ids=None):

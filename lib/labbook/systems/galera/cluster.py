@@ -91,7 +91,7 @@ class Galera(Cluster):
                 if not starts_left or node.leads():
                     raise
                 say(f"{left.message}; starting it again")
-                node.begin()
+                node.begin_again()
 
     def stop(self) -> None:
         """Stop the nodes one after the other.

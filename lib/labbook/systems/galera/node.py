@@ -90,6 +90,10 @@ class GaleraNode(SQLServer):
         self._how = how
         super().begin()
 
+    def begin_again(self) -> None:
+        """Start without waiting, with the options of the last time."""
+        self.begin(*self._how)
+
     def await_answer(self, seconds=None, interval=ASK_SECONDS) -> None:
         """Wait until the node is Synced. If it does not become so, it is stopped; SystemFailure with the
         end of its log, which is a `Left` as soon as the node has left the cluster."""

@@ -1,7 +1,7 @@
 """Keystone behind a proxy on a cluster of databases, at one or several sites."""
 
 from labbook.errors import InputError
-from labbook.systems.base import Needs
+from labbook.systems.base import Needs, errors_of
 from labbook.systems.cluster import Cluster, in_parallel
 from labbook.systems.galera.cluster import Galera
 from labbook.systems.galera.config import BYTE
@@ -11,7 +11,6 @@ from labbook.systems.keystone.server import Keystone
 
 PARTS = {"db": Galera, "lb": HAProxy, "keystone": Keystone}  # by the role of a host
 SHARED = ("send_window", "user_send_window", "keepalive_s", "durability")    # settings of Galera
-FILE = "settings of keystone_cloud"
 COUNT = {"type": "integer", "minimum": 0, "maximum": 100_000}
 
 
@@ -42,11 +41,11 @@ class KeystoneCloud(Cluster):
     @classmethod
     def checked(cls, settings: dict) -> dict:
         settings = super().checked(settings)
-        Galera.checked({key: settings[key] for key in ("send_window", "user_send_window")})
-        state.check_entries(settings["revocations"])
-        if settings["users"] and not settings["projects"]:
-            raise InputError("users need a project", file=FILE, key="projects",
-                             allowed="1 and more")
+        with errors_of(cls.NAME):
+            Galera.checked({key: settings[key] for key in ("send_window", "user_send_window")})
+            state.check_entries(settings["revocations"])
+            if settings["users"] and not settings["projects"]:
+                raise InputError("users need a project", key="projects", allowed="1 and more")
         return settings
 
     def make_nodes(self) -> list:
@@ -137,6 +136,6 @@ def segments(sites: list[str], wanted: int) -> list[int]:
     order = list(dict.fromkeys(sites))
     if wanted != len(order):
         raise InputError(f"{wanted} segments do not fit databases in {len(order)} "
-                         f"site{'s' * (len(order) > 1)}", file=FILE, key="segments",
+                         f"site{'s' * (len(order) > 1)}", file=f"settings of {KeystoneCloud.NAME}", key="segments",
                          allowed=" or ".join(dict.fromkeys(("1", str(len(order))))))
     return [order.index(site) for site in sites]

@@ -104,9 +104,8 @@ def revoke(keystone, database, entries: int) -> None:
             continue
         token = keystone.admin_token()
         _parallel(lambda _: _issue_and_revoke(keystone, token), range(missing // ROWS_PER_TOKEN))
-    if missing:
-        raise SystemFailure(f"Keystone's revocation table did not reach {entries} rows; it has "
-                            f"{entries - missing}")
+    if (found := entries_of(database)) != entries:
+        raise SystemFailure(f"Keystone's revocation table has {found} rows, and not {entries}")
 
 
 def check_entries(entries: int) -> None:

@@ -45,9 +45,11 @@ class CpuWatch:
             raise errors[0]
 
     def _end(self, host) -> LabbookError | None:
-        """Stop the host's sampler and take its samples; the error, if that failed."""
+        """Stop the host's sampler, if it was started, and take its samples; the error, if that failed."""
         try:
-            host.process(SAMPLER).stop(END_SECONDS)
+            if (sampler := host.process(SAMPLER)) is None:
+                return None
+            sampler.stop(END_SECONDS)
             self._samples.append(samples(host.get(f"{SAMPLER}/samples").decode(), ahead_s(host)))
         except LabbookError as error:
             return error

@@ -44,7 +44,7 @@ class Clients:
         """Choose a time a little ahead and let all clients start then: `started`. Of clients that
         wait between phases, each call starts the next one; `started` is the first."""
         offsets, notice = self._clocks()
-        start = time.time() + notice
+        start = clock.now() + notice
         self._run(engine.start, [start + offset for offset in offsets])
         if self.started is None:
             self.started = start
@@ -56,9 +56,9 @@ class Clients:
         host. `target`: servers whose CPU is measured meanwhile."""
         offsets, notice = self._clocks()
         before = server_cpu(target) if target is not None else None
-        self.started = time.time() + notice
+        self.started = clock.now() + notice
         clock.starts.append(self.started)
-        limit = self.started - time.time() + seconds
+        limit = self.started - clock.now() + seconds
         sizes = self._run(engine.run, [self.started + offset for offset in offsets], limit,
                           timeout=limit + ANSWER_SECONDS)
         if before is not None:      # without the time in which the results are fetched
@@ -111,7 +111,7 @@ class Stream:
         self._finish, self._seconds, self._load = finish, seconds_at_most, None
         self._clients, self._made = clients, [0] * len(clients.hosts)
         self.started = clients.start()
-        ahead = self.started - time.time()
+        ahead = self.started - clock.now()
         self._zero = time.monotonic() + ahead
         time.sleep(max(0, ahead) + SETTLE_SECONDS)
 

@@ -6,12 +6,12 @@ is a result; a wrong input is raised.
 
 import math
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import pandas as pd
 
-from labbook.errors import InputError, LabError, SystemFailure
+from labbook.errors import InputError, LabbookError, LabError, SystemFailure
 from labbook.workloads.clouds.testbed import Testbed
 
 NUMBERS = ("failed_to_run", "beyond_fit", "ran_of_fit", "rebooted_share", "others_rebooted", "named_as_asked",
@@ -282,14 +282,14 @@ def write_volume(testbed):
 def detach(testbed):
     server, = testbed.servers(1)
     volume = testbed.cloud.create_volume(GB)
-    try:
+    with _at_last(testbed.cloud.delete_volume, volume):
         before = testbed.disks(server)
         testbed.cloud.attach(server, volume)
         seen = testbed.new_disk(server, before)
         testbed.cloud.detach(volume)
         gone = seen is not None and testbed.disk_gone(server, seen)
-    finally:
-        testbed.cloud.delete_volume(volume)
+    if seen is None:
+        return False, "the guest sees no new disk", {}
     return gone, f"{seen} was seen, and is {'gone' if gone else 'still there'}", {}
 
 
@@ -363,16 +363,24 @@ def _of_image(testbed, image, command, wanted):
 def _volume(testbed, server, device=None):
     """A volume, attached to the server within the block; yields its name in the guest, or None."""
     volume = testbed.cloud.create_volume(GB)
-    try:
+    with _at_last(testbed.cloud.delete_volume, volume):
         before = testbed.disks(server)
         with _tried(testbed):
             testbed.cloud.attach(server, volume, device)
-        try:
+        with _at_last(testbed.cloud.detach, volume):
             yield testbed.new_disk(server, before)
-        finally:
-            testbed.cloud.detach(volume)
-    finally:
-        testbed.cloud.delete_volume(volume)
+
+
+@contextmanager
+def _at_last(act, volume):
+    """A context after which act(volume) is called; its error does not hide one of the block."""
+    try:
+        yield
+    except BaseException:
+        with suppress(LabbookError):
+            act(volume)
+        raise
+    act(volume)
 
 
 FUNCTIONS = {function.__name__: function for function in (

@@ -156,6 +156,8 @@ class Testbed:
     def _boot(self, server) -> str:
         try:
             return self.ask(server, BOOT_ID, timeout=ASK_S)
+        except Lost:        # the lab's own host
+            raise
         except (LabbookError, OSError, EOFError):     # it is down at the moment
             return ""
 

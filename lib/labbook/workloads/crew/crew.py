@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from weakref import WeakKeyDictionary
 
 from labbook.errors import LabError, SystemFailure
-from labbook.lab.clock import Offset, measure
+from labbook.lab.clock import Offset, host_offset, measure
 from labbook.lab.host.process import Process
 from labbook.workloads.crew.connection import (
     CONTROLLER,
@@ -110,7 +110,7 @@ class Crew:
         Hosts of a local lab have this machine's clock.
         """
         if not self._connection.far:
-            return [Offset(0.0, 0.0)] * len(self.hosts)
+            return [host_offset(host) for host in self.hosts]
         if self._clocks is None or time.monotonic() - self._clocks[0] > CLOCK_SECONDS:
             self._clocks = time.monotonic(), [self._clock(i) for i in range(len(self.hosts))]
         return self._clocks[1]

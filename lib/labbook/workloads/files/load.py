@@ -4,6 +4,7 @@ import time
 import uuid
 
 from labbook.errors import InputError, SystemFailure
+from labbook.lab import clock
 from labbook.workloads.clients import driver as clients_driver
 from labbook.workloads.clients.driver import SETTLE_SECONDS, Clients, shares
 from labbook.workloads.clients.rows import from_due, rate_metrics, together
@@ -112,7 +113,7 @@ class _Clients:
         """Let all begin each phase together; returns when they have ended, or do not answer:
         whether the time was up. `before_phase(phase)` is called in the pause before a phase."""
         start = self.clients.start()
-        until = time.monotonic() + start - time.time() + self.seconds
+        until = time.monotonic() + start - clock.now() + self.seconds
         for phase in [*self._spec["phases"][1:], None]:
             seconds = max(0, until - time.monotonic()) + SETTLE_SECONDS
             found = self.clients.progress(seconds, 30)

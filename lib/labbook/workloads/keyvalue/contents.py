@@ -45,8 +45,8 @@ def warm(crew, target: Servers, *, rows: int, value_bytes: int, consistency: str
     Each of `clients` clients reads and writes in turn, until the servers are warm: when in a round a call cost them no
     less CPU, in µs, than in the round before, by a share `within`, `in_a_row` times in a row (see `until_stable`). A
     round lasts `seconds` for each server, so that each of several has as many calls as one alone. They end after
-    `rounds` rounds, and no client makes more than `requests` calls a round for each server. The first round's cost
-    includes connecting.
+    `rounds` rounds, and no client makes more than `requests` calls a round and server on the whole; a round without
+    calls, after these, has no cost and leaves the servers unstable. The first round's cost includes connecting.
     """
     servers = len(addresses(target))
     if not rounds:
@@ -58,7 +58,8 @@ def warm(crew, target: Servers, *, rows: int, value_bytes: int, consistency: str
         def costs():
             nonlocal before
             (calls, used), before = before, (stream.calls_made(patience_s), server_cpu(target))
-            return {"both": (before[1] - used) / max(1, before[0] - calls) * 1e6}
+            made = before[0] - calls
+            return {"both": (before[1] - used) / made * 1e6 if made else math.nan}
 
         return until_stable(costs, within=within, in_a_row=in_a_row, most_rounds=rounds, most_seconds=math.inf)
 

@@ -88,7 +88,11 @@ class Machine:
             return
         one = replace(self, socket=f"{self.key}-%h")
         way = shlex.join([*one.ssh_options(), self.address])
-        self.via.run(f"ssh -M -N -f {way} < /dev/null > /dev/null 2>&1", timeout=ASK_SECONDS)
+        said = shlex.quote(f"{self.key}-{self.address}.err")    # a file, since the connection goes on
+        begun = self.via.run(f"ssh -M -N -f {way} < /dev/null > /dev/null 2> {said} || {{ cat {said} >&2; exit "
+                             f"{UNREACHABLE}; }}", timeout=ASK_SECONDS, check=False)
+        if begun.exit_code:
+            raise self._unreachable(begun)
         try:
             yield one
         finally:
@@ -106,8 +110,7 @@ class Machine:
         """Run a shell command on the machine; LabError as of Host.run, and when it cannot be reached."""
         result = self.via.run(self.line(command, timeout), timeout=timeout + 2 * GRACE_SECONDS, check=False)
         if result.exit_code == UNREACHABLE and not self.here:
-            raise LabError(f"{self.name} ({self.user}@{self.address}) cannot be reached from "
-                           f"{self.via.name}: {result.stderr.strip()[-500:]}")
+            raise self._unreachable(result)
         if result.exit_code == LATE and not self.here:
             raise LabError(f"{self.name}: `{command[:120]}` did not end within {timeout:g} s")
         if check and result.exit_code:
@@ -115,6 +118,10 @@ class Machine:
             raise LabError(f"{self.name}: `{command[:120]}` ended with exit code "
                            f"{result.exit_code}: {output}")
         return result
+
+    def _unreachable(self, result: Result) -> LabError:
+        return LabError(f"{self.name} ({self.user}@{self.address}) cannot be reached from "
+                        f"{self.via.name}: {result.stderr.strip()[-500:]}")
 
     def program(self, folder: str, name: str) -> str:
         """Path of a benchmark's program, made by `build`; LabError when it is not there."""

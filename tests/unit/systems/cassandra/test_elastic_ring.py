@@ -9,6 +9,7 @@ import pytest
 from labbook import systems
 from labbook.errors import InputError, SystemFailure
 from labbook.systems.cassandra import logs, sstables
+from labbook.systems.cassandra.elastic_node import ElasticNode
 from labbook.systems.cassandra.elastic_ring import ElasticRing
 from labbook.systems.cassandra.join import Joiner, Joins, check_received
 
@@ -163,9 +164,22 @@ def test_wrong_settings(count, settings, message):
         ElasticRing(hosts(count), **settings)
 
 
+def test_what_a_joiner_had_before_takes_no_room_of_what_is_to_come(monkeypatch):
+    """A node that was killed while it joined was not to join again: its own files filled its disk."""
+    ring, used = ElasticRing(hosts(2)), {"node2": 90 * MB}
+    ring._running, ring._tokens = ["node1"], {"node1": 0}
+    monkeypatch.setattr(sstables, "table_bytes", lambda node: 100 * MB)
+    monkeypatch.setattr(sstables, "free_bytes", lambda host: 100 * MB - used[host.name])
+    monkeypatch.setattr(ElasticNode, "destroy", lambda node: used.update({node.host.name: 0}))
+    monkeypatch.setattr(ring, "make_node", lambda *_, **__: (_ for _ in ()).throw(SystemFailure("it would start")))
+    with pytest.raises(SystemFailure, match="it would start"):
+        ring.join([0.5])
+
+
 def test_impossible_requests_are_refused_before_anything_starts(monkeypatch):
     ring = ElasticRing(hosts(3))
     ring._running, ring._tokens = ["node1"], {"node1": 0}
+    monkeypatch.setattr(ElasticNode, "destroy", lambda node: None)
     monkeypatch.setattr(sstables, "table_bytes", lambda node: 100 * MB)
     monkeypatch.setattr(sstables, "free_bytes", lambda host: 30 * MB)
     with pytest.raises(InputError, match="leave nothing"):

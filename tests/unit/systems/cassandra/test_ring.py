@@ -55,7 +55,7 @@ def test_a_rings_nodes():
     (3, {"replication": 0}, "replication"),
     (5, {"placement": "ordered", "rows": 4}, "rows: 4 rows .*5 to 1000000"),
     (2, {"placement": "ordered", "rows": 10**6 + 1}, "rows"),
-    (2, {"token": 5}, "token: is set by the ring"),
+    (2, {"token": 5}, "settings of cassandra_ring: token: is set by the ring"),
     (2, {"seeds": ["198.18.0.9"]}, "seeds: is set by the ring"),
     (2, {"read_repair": 2}, "read_repair"),
     (2, {"version": "1.0.7", "disk_access": "mmap"}, "disk_access: .*cannot map files on Java 17"),

@@ -43,7 +43,7 @@ def test_a_map_is_parsed():
                             standbys=[info("mds4", -1, "standby", 4114)]))
     assert seen.ranks[1] == fsmap.Daemon("mds1", 1, "replay", 4110, "198.18.1.10:6801/4110")
     assert seen.ranks[0].laggy and seen.followers[0].name == "mds3"
-    assert seen.standbys[0].rank is None and seen.standbys[0].state == fsmap.STANDBY
+    assert seen.standbys[0].rank is None and seen.standbys[0].state == "standby"
     assert seen.modified_s == pytest.approx(1795298751.360911, abs=1e-5)
     assert sorted(seen.daemons) == ["mds1", "mds2", "mds3", "mds4"]
     assert "0: mds2 active laggy, 1: mds1 replay" in seen.summary() and "['mds4']" in seen.summary()

@@ -8,10 +8,10 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, EndpointConnectionError
 from cloud_stand_ins import LabWith, ec2_cloud, moto, there
 
-from labbook.errors import InputError, LabError, SystemFailure
+from labbook.errors import InputError, LabbookError, LabError, SystemFailure
 from labbook.systems.cloud import ledger as cloud_ledger
 from labbook.systems.cloud import waits as cloud_waits
 from labbook.systems.cloud.ec2 import Ec2Api
@@ -76,7 +76,7 @@ def servers_of(cloud, tmp_path, n):
 def test_servers_of_one_call_have_their_moments(cloud, tmp_path):
     made = servers_of(cloud, tmp_path, 3)
     assert len({server.id for server in made}) == 3
-    assert cloud.await_running(made, 30, 0.1) is not None
+    cloud.await_running(made, 30, 0.1)
     for server in made:
         assert server.state == RUNNING and server.address
         assert server.moments["called"] <= server.moments["returned"] <= server.moments["running"]
@@ -177,6 +177,28 @@ def test_flavors_are_the_clouds_or_else_the_reports(cloud, monkeypatch):
         "None", (), {"paginate": lambda self: [{"InstanceTypes": []}]})())
     assert [f.name for f in cloud.flavors()] == [f.name for f in PAPER_FLAVORS]
     assert cloud.flavor("c1.xlarge").cores == 4
+
+
+def test_a_list_of_flavors_that_breaks_off_is_asked_for_again(cloud, monkeypatch):
+    """Its first page was the whole list from then on."""
+    class Pages:
+        broken = True
+
+        def paginate(self):
+            yield {"InstanceTypes": [one("a.small")]}
+            if self.broken:
+                raise EndpointConnectionError(endpoint_url="there")
+            yield {"InstanceTypes": [one("a.large")]}
+
+    def one(name):
+        return {"InstanceType": name, "VCpuInfo": {"DefaultVCpus": 1}, "MemoryInfo": {"SizeInMiB": 512}}
+
+    pages, cloud.api._flavors = Pages(), []
+    monkeypatch.setattr(cloud.api._ec2, "get_paginator", lambda _: pages)
+    with pytest.raises(LabbookError, match="does not answer"):
+        cloud.flavors()
+    pages.broken = False
+    assert [one.name for one in cloud.flavors()] == ["a.small", "a.large"]
 
 
 def test_deleting_what_does_not_exist_is_no_error(cloud):

@@ -216,7 +216,7 @@ def test_whether_a_node_has_left(log, left):
     assert config.has_left(log) is left
 
 
-@pytest.mark.parametrize("leaves, how, starts", [(0, (), 0), (1, (), 1), (2, (), 2), (3, (), None),
+@pytest.mark.parametrize("leaves, how, starts", [(0, (), 0), (1, ("--wsrep-sst-donor=db1",), 1), (2, (), 2), (3, (), None),
                                                  (1, (galera_cluster.NEW_CLUSTER,), None)])
 def test_a_node_that_leaves_while_it_joins_is_restarted_except_the_first(monkeypatch, leaves, how, starts):
     cluster, begun = Galera(hosts(2)), []
@@ -229,13 +229,13 @@ def test_a_node_that_leaves_while_it_joins_is_restarted_except_the_first(monkeyp
             raise error
 
     monkeypatch.setattr(node, "await_answer", await_answer)
-    monkeypatch.setattr(node, "begin", lambda: begun.append(node))
+    monkeypatch.setattr(node, "begin", lambda *how: begun.append(how))
     if starts is None:
         with pytest.raises(Left):
             cluster.await_joined(node)
     else:
         cluster.await_joined(node)
-        assert len(begun) == starts
+        assert begun == [how] * starts, "from the same donor"
 
 
 def test_the_last_view_lists_nodes_and_segments():

@@ -152,8 +152,8 @@ def test_the_parts_of_a_cloud_follow_the_roles_of_its_hosts():
     (HOSTS, {"segments": 3}, "segments: 3 segments do not fit databases in 2 sites.*1 or 2"),
     (HOSTS, {"segments": 0}, "segments"),
     (HOSTS, {"weight": 256}, "weight"),
-    (HOSTS, {"send_window": 1}, "user_send_window"),
-    (HOSTS, {"revocations": 5}, "revocations: 5 rows .*a multiple of 2"),
+    (HOSTS, {"send_window": 1}, "settings of keystone_cloud: user_send_window"),
+    (HOSTS, {"revocations": 5}, "settings of keystone_cloud: revocations: 5 rows .*a multiple of 2"),
     (HOSTS, {"users": 5, "projects": 0}, "projects: users need a project"),
     (HOSTS, {"user": 5}, "user"),
 ])
@@ -222,7 +222,7 @@ def test_a_reset_fails_when_something_is_lost_or_the_rows_are_not_reached():
     with pytest.raises(SystemFailure, match="lost 2 projects, such as project002"):
         state.reset(FakeKeystone({"admin"}), keystone, users=0, projects=3, entries=0)
     keystone.query = lambda statement: ((11,),)
-    with pytest.raises(SystemFailure, match="did not reach 10 rows; it has 11"):
+    with pytest.raises(SystemFailure, match="has 11 rows, and not 10"):
         state.revoke(keystone, keystone, 10)
     with pytest.raises(InputError, match="9 rows"):
         state.revoke(keystone, keystone, 9)

@@ -50,19 +50,20 @@ class Host:
     python, root, is_remote = "x", "x", False
 
     def __init__(self, name, log, breaks=""):
-        self.name, self._log, self._breaks = name, log, breaks
+        self.name, self._log, self._breaks, self._runs = name, log, breaks, False
 
     def run(self, command):
         self._log.append((self.name, command.split()[0]))
 
     def put(self, *_):
-        pass
+        self._act("put")
 
     def start(self, *_):
         self._act("start")
+        self._runs = True
 
     def process(self, _name):
-        return SimpleNamespace(stop=lambda _seconds: self._act("stop"))
+        return None if not self._runs else SimpleNamespace(stop=lambda _seconds: self._act("stop"))
 
     def get(self, _path):
         self._act("get")
@@ -78,9 +79,11 @@ def watch(*hosts):
     return cpu_watch.CpuWatch([SimpleNamespace(host=host, pid=1) for host in hosts])
 
 
-def test_where_one_sampler_cannot_be_started_the_others_end():
+@pytest.mark.parametrize("breaks", ["put", "start"])
+def test_where_one_sampler_cannot_be_started_the_others_end(breaks):
+    """A full disk of one host ended the whole study with an AttributeError."""
     log = []
-    with pytest.raises(LabError, match="b does not start"), watch(Host("a", log), Host("b", log, "start")):
+    with pytest.raises(LabError, match=f"b does not {breaks}"), watch(Host("a", log), Host("b", log, breaks)):
         raise AssertionError("not reached")
     assert ("a", "stop") in log and log.count(("a", "rm")) == log.count(("b", "rm")) == 1
 

@@ -189,6 +189,19 @@ def test_what_goes_wrong_is_reported(name, broken, numbers):
     assert {metric: load.metrics[metric] for metric in numbers} == pytest.approx(numbers, nan_ok=True)
 
 
+@pytest.mark.parametrize("name", ["attach_usual_name", "detach"])
+def test_the_error_of_a_volume_is_that_of_the_call_and_not_of_its_clean_up(name, monkeypatch):
+    """A volume that is still attaching cannot be deleted, which was all that the page said."""
+    def fail(message):
+        def failing(self, *_):
+            raise SystemFailure(message)
+        return failing
+
+    monkeypatch.setattr(Cloud, "attach", fail("the volume is still attaching after 300 s"))
+    monkeypatch.setattr(Cloud, "delete_volume", fail("invalid volume"))
+    assert tried(name)[0].metrics["evidence"] == "the volume is still attaching after 300 s"
+
+
 @pytest.mark.parametrize("broken, ran", [((), 1), (("starts",), 7 / 8), (("room",), 0)])
 def test_one_server_too_many_may_be_refused_with_all_others(broken, ran):
     load, _ = tried("run_one_too_many", *broken)
@@ -266,8 +279,9 @@ def test_a_guest_that_does_not_answer_fails_and_a_lab_that_is_gone_is_raised(err
 
     ground = Testbed(Cloud(), IMAGE, FLAVOR, None, reach=lambda server: SimpleNamespace(run=run))
     if raised:
-        with pytest.raises(Lost):
-            cloud_function("snapshot_fresh", ground)
+        for function in ("snapshot_fresh", "each_rebooted", "reboot_several"):
+            with pytest.raises(Lost):
+                cloud_function(function, ground)
     else:
         metrics = cloud_function("snapshot_fresh", ground).metrics
         assert metrics["works"] == 0 and math.isnan(metrics["snapshot_booted"]), "there was no snapshot"

@@ -1,5 +1,6 @@
 """Stores filled, warmed and checked; pages shared by web servers, or not."""
 
+import math
 from contextlib import ExitStack, contextmanager
 from threading import Thread
 from types import SimpleNamespace
@@ -26,7 +27,7 @@ SERVERS = SimpleNamespace(protocol="cql", address="a", addresses=["a", "b", "c"]
 def calls(monkeypatch):
     """What was called, in order; `costs`: the servers' CPU of a call in each round, µs, the last one for all further
     ones. A round has 50 calls, the first one twice as many."""
-    made = SimpleNamespace(order=[], costs=[80.0], calls=0, cpu_s=7.0, ended=False)
+    made = SimpleNamespace(order=[], costs=[80.0], calls=0, most=math.inf, cpu_s=7.0, ended=False)
 
     @contextmanager
     def begin(crew, target, **arguments):
@@ -34,6 +35,7 @@ def calls(monkeypatch):
 
         def calls_made(seconds):
             cost, more = made.costs.pop(0) if len(made.costs) > 1 else made.costs[0], 50 if made.calls else 100
+            more = min(more, made.most - made.calls)
             made.calls, made.cpu_s = made.calls + more, made.cpu_s + more * cost / 1e6
             return made.calls
 
@@ -65,6 +67,13 @@ def test_a_server_that_never_gets_warm_has_rounds_as_long_for_each_server(calls,
     arguments = calls.order[1][1]
     assert arguments["say_seconds"] == 0.5 * servers and arguments["requests_at_most"] == 9 * 2 * servers
     assert arguments["seconds_at_most"] >= 2 * 0.5 * servers
+
+
+def test_a_server_that_nobody_calls_any_more_does_not_count_as_warm(calls):
+    """Its clients had made all calls that they may; what an idle server costs was taken for that of one call."""
+    calls.costs, calls.most = [1000.0 * 0.5 ** n for n in range(99)], 150
+    warmth = contents.fill_and_warm("crew", SERVER, rounds=6, **WARM)
+    assert (warmth.rounds, warmth.stable) == (6, False)
 
 
 def test_each_level_of_consistency_is_warmed(calls):

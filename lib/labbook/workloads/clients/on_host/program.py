@@ -28,12 +28,6 @@ def start(runner: str, out: Path, log) -> "Program":
         return Program(runner, out, log)
 
 
-def end_servers() -> None:
-    """End all fork servers, with the program that one has."""
-    while _servers:
-        _servers.popitem()[1].end()
-
-
 class ForkServer:
     """The process that forks the programs of one `runner`; it ends with this one."""
 

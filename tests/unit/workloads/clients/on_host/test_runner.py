@@ -70,7 +70,8 @@ def prepare(tmp_path, monkeypatch):
     yield lambda does, **more: engine.prepare(
         "kind_of_client", dict(does=does, clients=3, first_client=4) | more, 20)
     engine.clear()
-    program.end_servers()
+    while program._servers:
+        program._servers.popitem()[1].end()
     assert not list(tmp_path.glob("labbook-clients-*"))
 
 

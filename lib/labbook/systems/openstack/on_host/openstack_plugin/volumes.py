@@ -71,6 +71,7 @@ class NbdDriver(driver.VolumeDriver):
                 "driver": "raw", "node-name": name,
                 "file": {"driver": "file", "filename": self._path(volume),
                          "cache": {"direct": self.configuration.nbd_direct}}})
+        if name not in self._exports():
             self._qmp("block-export-add", type="nbd", id=name, **{"node-name": name}, name=name,
                        writable=True)
         options = self.configuration
@@ -84,10 +85,13 @@ class NbdDriver(driver.VolumeDriver):
     def _withdraw(self, volume):
         """Remove the export and then its block device, which is free a moment later."""
         name = self._node(volume)
-        if any(one["id"] == name for one in self._qmp("query-block-exports")):
+        if name in self._exports():
             self._qmp("block-export-del", event="BLOCK_EXPORT_DELETED", id=name, mode="hard")
         if name in self._nodes():
             self._qmp("blockdev-del", **{"node-name": name})
+
+    def _exports(self):
+        return {one["id"] for one in self._qmp("query-block-exports")}
 
     def _nodes(self):
         return {one["node-name"] for one in self._qmp("query-named-block-nodes", flat=True)}
