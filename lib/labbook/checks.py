@@ -98,6 +98,9 @@ def _loader():
     def mapping(loader, node, deep=False):
         seen = set()
         for key, _ in node.value:
+            if key.tag == "tag:yaml.org,2002:merge":
+                raise yaml.MarkedYAMLError(problem="the key << merges nothing here; write the keys out, or quote it",
+                                           problem_mark=key.start_mark)
             name = loader.construct_object(key, deep=True)
             if not isinstance(name, Hashable):
                 raise yaml.MarkedYAMLError(problem="a key is a mapping or a list; text with {{ }} needs quotes",

@@ -33,7 +33,7 @@ def main(argv=None) -> int:
     made = parser()
     if "_ARGCOMPLETE" in os.environ:    # a shell asks which words may come next
         importlib.import_module(f"{_COMMANDS}.completion").complete(made)
-    given = made.parse_args(argv)
+    given = _parsed(made, argv)
     if not hasattr(given, "handler"):
         made.print_help()
         return 0
@@ -52,6 +52,19 @@ def main(argv=None) -> int:
         return 1
     except Exception as error:
         return _report(error, given.command)
+
+
+def _parsed(made, argv):
+    """The arguments; studies and values may also stand behind options, where argparse would take none."""
+    given, late = made.parse_known_args(argv)
+    lists = [name for name in ("studies", "values") if hasattr(given, name)]
+    if late and (not lists or any(word.startswith("-") for word in late)):
+        made.error(f"unrecognized arguments: {' '.join(late)}")
+    if late and getattr(given, "experiment", "") is None:
+        given.experiment, *late = late
+    for name in lists:
+        getattr(given, name).extend(late)
+    return given
 
 
 def _check_library():

@@ -111,7 +111,20 @@ def test_wrong_input_is_one_message_and_code_2(book, capsys, args, code, message
     assert message in output and "Traceback" not in output
 
 
-@pytest.mark.parametrize("args", [["run", "--for", "soon"], ["run", "--profile", "slow"], ["fly"]])
+@pytest.mark.parametrize("words, expected", [
+    (["run", "cms", "--profile", "full", "wan"], dict(studies=["cms", "wan"], profile="full")),
+    (["claims", "--verdict", "open", "wan"], dict(studies=["wan"], verdict=["open"])),
+    (["rows", "cms", "--series", "disk", "writes", "clients=90"], dict(experiment="writes", values=["clients=90"])),
+    (["rows", "cms", "writes", "--series", "disk", "clients=90"], dict(experiment="writes", values=["clients=90"])),
+    (["show", "cms", "writes", "-o", "f.html", "repeat=1"], dict(values=["repeat=1"], output="f.html")),
+])
+def test_studies_and_values_may_stand_behind_options(words, expected):
+    given = vars(cli._parsed(cli.parser(), words))
+    assert {name: given[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize("args", [["run", "--for", "soon"], ["run", "--profile", "slow"], ["fly"], ["run", "--fast", "wan"],
+                                  ["status", "wan"]])
 def test_words_that_the_command_line_does_not_know_end_with_code_2(args, capsys):
     with pytest.raises(SystemExit) as end:
         cli.main(args)

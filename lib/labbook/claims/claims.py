@@ -42,7 +42,6 @@ def load(study: str) -> list[dict]:
     except InputError as error:
         error.key = _by_id(error.key, claims)
         raise
-    _check_headlines(claims or [], file)
     ids = set()
     for claim in claims or []:
         claim.setdefault("owner", "paper")
@@ -51,6 +50,7 @@ def load(study: str) -> list[dict]:
             raise InputError("two claims have the same id", file=file, key=claim["id"])
         ids.add(claim["id"])
         _check_rule(claim["rule"], file, f"{claim['id']}.rule")
+        _check_finite(claim["paper"], file, f"{claim['id']}.paper")
         for i, need in enumerate(claim.get("needs", ())):
             _check_range(need, file, f"{claim['id']}.needs.{i}")
     return claims or []
@@ -60,17 +60,6 @@ def _is_headline(claim) -> bool:
     """`headline` of a claim; of one that a matrix made it may be the list of the ids that it holds for."""
     headline = claim.get("headline", False)
     return claim["id"] in headline if isinstance(headline, list) else headline
-
-
-def _check_headlines(claims, file):
-    """InputError for a list of headline claims with an id that no claim has."""
-    ids = [claim["id"] for claim in claims]
-    for claim in claims:
-        listed = claim["headline"] if isinstance(claim.get("headline"), list) else []
-        for name in listed:
-            if name not in ids:
-                raise InputError(f"no claim has the id {name!r}{did_you_mean(name, ids)}", file=file,
-                                 key=f"{claim['id']}.headline", allowed="ids of claims that this entry makes")
 
 
 def _by_id(key, claims):

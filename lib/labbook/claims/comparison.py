@@ -8,7 +8,7 @@ from labbook.claims.bounds import OF_GROWTH, OF_VALUES, UNKNOWN, direction
 from labbook.claims.compared import plain, with_value
 from labbook.claims.decisions import BY_SIGHT, CHOOSING
 from labbook.claims.looks import LOOKS
-from labbook.claims.selection import check_value, is_missing, matches
+from labbook.claims.selection import is_missing, matches
 from labbook.claims.statistics import bend, exponent_between, geometric_mean, slope
 from labbook.errors import InputError
 
@@ -42,7 +42,7 @@ class Comparison:
     no value. NotTestable, or NotRun, without any such setting, and where no repeat's number is known or bounded.
     """
 
-    def __init__(self, rule, metric, rows, parameters, source, profile, known=()):
+    def __init__(self, rule, metric, rows, parameters, profile):
         self.arms, self.limited, self.parameters, self.rule = [], 0, parameters, rule
         self.metric, self.without, self.by_point = metric, 0, rule["name"] in BY_SIGHT
         self.of_successes = str(metric).endswith(("_ms", "_per_s"))
@@ -53,7 +53,7 @@ class Comparison:
         self._points, self._limited, self._by_baseline = [], [], []
         for arm in [rule.get("of", {})] + ([rule["than"]] if "than" in rule else []):
             wanted = {**rule.get("where", {}), **arm}
-            self._take(_select(rows, wanted, source, profile, known), arm, self._subtract(rows, wanted),
+            self._take(_select(rows, wanted, profile), arm, self._subtract(rows, wanted),
                        self._limited_baselines(rows, wanted))
         self.excluded = self._always_limited() if self.by_point else self._usually_limited()
         self._keep()
@@ -376,11 +376,12 @@ class Comparison:
         return sum(slopes) / len(slopes)
 
 
-def _select(rows, wanted, source, profile, known_words):
+def _select(rows, wanted, profile):
+    """The rows with the wanted values. NotRun for a value that none has; rules.check_grid finds misspelt ones before
+    anything is measured, and published points may be older than the claim."""
     for name, want in wanted.items():
         if any(matches(row[name], want) for row in rows):
             continue
-        check_value(name, want, rows, known_words, source)
         raise NotRun(f"this run of the {profile} profile measured no point with {with_value(name, _wanted(want))}")
     for name, want in wanted.items():
         rows = [row for row in rows if matches(row[name], want)]

@@ -26,8 +26,10 @@ def expand(entries, file):
         return entries
     claims = []
     for entry in entries:
-        has_matrix = isinstance(entry, dict) and "for" in entry
-        claims += _claims_of(entry, file) if has_matrix else [entry]
+        made = _claims_of(entry, file) if isinstance(entry, dict) and "for" in entry else [entry]
+        if isinstance(entry, dict):
+            _check_headline(entry, made, file)
+        claims += made
     return claims
 
 
@@ -43,6 +45,15 @@ def _claims_of(entry: dict, file) -> list[dict]:
         values = {name: value for part in chosen for name, value in part.items()}
         claims.append(_filled(rest, values, file, str(entry.get("id"))))
     return claims
+
+
+def _check_headline(entry, claims, file) -> None:
+    """InputError for an id in the entry's list of headline claims that none of its claims has."""
+    listed, ids = entry.get("headline"), [one.get("id") for one in claims]
+    for name in listed if isinstance(listed, list) else ():
+        if name not in ids:
+            raise InputError(f"this entry makes no claim {name!r}{did_you_mean(name, ids)}", file=file,
+                             key=f"{entry.get('id')}.headline", allowed=ids)
 
 
 def _axes(matrix, file, key):

@@ -73,7 +73,7 @@ from dataclasses import replace
 from statistics import median
 
 from labbook.checks import did_you_mean
-from labbook.claims.bounds import NO_NUMBER, with_number
+from labbook.claims.bounds import NO_NUMBER
 from labbook.claims.bounds import words as bounds_words
 from labbook.claims.comparison import (
     FIRST,
@@ -115,19 +115,18 @@ __all__ = ["JUDGED", "NOT_REPLICATED", "NOT_RUN", "NOT_TESTABLE", "OPEN", "REPLI
            "crossing", "decide", "expected_wrong", "numbers", "repeats"]
 
 
-def decide(claim: dict, rows: list[dict], parameters, *, file="claims.yml", profile="quick", known=()):
+def decide(claim: dict, rows: list[dict], parameters, *, file="claims.yml", profile="quick"):
     """Outcome of a claim's rule.
 
     rows: a dict for each point, with the parameters, `repeat`, the metric and optionally
-    `client_limited`. known: words that are valid values of parameters, measured or not.
-    InputError for parameters or values that do not exist.
+    `client_limited`. InputError for parameters that do not exist.
     """
     rule, metric = claim["rule"], claim.get("metric")
     if rule["name"] == "not_testable":
         return Outcome(NOT_TESTABLE, rule["reason"])
     check_parameters(rule, parameters, file, claim["id"])
     try:
-        compared = Comparison(rule, metric, rows, parameters, f"{file}: {claim['id']}", profile, known)
+        compared = Comparison(rule, metric, rows, parameters, profile)
         outcome = DECIDED_BY.get(rule["name"], _decide_by_median)(rule, compared)
     except NotTestable as why:
         if unmet := _unmet_need(claim, rows):
@@ -175,17 +174,17 @@ def _wanted(low, high, unit="") -> str:
                         (("at least", low), ("at most", high)) if math.isfinite(end))
 
 
-def numbers(claim: dict, rows: list[dict], parameters) -> list[float]:
-    """The rule's number for each repeat that `decide` uses and that has one; empty where it cannot be computed, as
-    where no row has a value that the claim names."""
+def numbers(claim: dict, rows: list[dict], parameters) -> dict[int, float]:
+    """{repeat: the rule's number}, of the repeats that `decide` uses and that have one; empty where it cannot be
+    computed, as where no row has a value that the claim names."""
     check_parameters(claim["rule"], parameters, "claims.yml", claim["id"])
-    named = {value for arm in wanted_arms(claim) for value in arm.values() if isinstance(value, str)}
     try:
-        compared = Comparison(claim["rule"], claim["metric"], rows, parameters, claim["id"], "", named)
-        each, _, _, each_is = _compare(claim["rule"], compared)
+        compared = Comparison(claim["rule"], claim["metric"], rows, parameters, "")
+        number, _, _ = RULES[claim["rule"]["name"]](claim["rule"], compared)
+        each, _ = _by_repeat(compared, number, compared.with_points)
     except NotTestable:
-        return []
-    return with_number(each, each_is)
+        return {}
+    return {repeat: one for repeat, one in each.items() if one != NO_NUMBER}
 
 
 def _compare(rule, compared):
@@ -199,19 +198,24 @@ def _numbers(compared, number, among, rule=None) -> tuple[list[float], list[str]
     """number(repeat) for those of `among` that have one, and what each is of the true one; that of a repeat which
     lacks a value, or has one that is not above 0, is the others' median, and counts on either side. rule: whose
     number it is, by default the comparison's. NotTestable where no repeat has a number."""
+    used, lost = _by_repeat(compared, number, among)
+    known = [one for one in used.values() if one != NO_NUMBER]
+    if not known:
+        raise lost or NotTestable(NO_WHOLE)
+    usual = sorted(known)[len(known) // 2]      # one of them: there is no mean of two infinite ones
+    return ([usual if one == NO_NUMBER else one for one in used.values()],
+            [NO_NUMBER if one == NO_NUMBER else compared.bound(repeat, rule) for repeat, one in used.items()])
+
+
+def _by_repeat(compared, number, among) -> tuple[dict, NotAbove0 | None]:
+    """{repeat: number(repeat), or NO_NUMBER} of those of `among` that the rule uses, and why the last has none."""
     each, lost = {}, None
     for repeat in among:
         try:
             each[repeat] = NO_NUMBER if repeat in compared.incomplete else number(repeat)
         except NotAbove0 as why:
             each[repeat], lost = NO_NUMBER, why
-    known = [one for one in each.values() if one not in (None, NO_NUMBER)]
-    if not known:
-        raise lost or NotTestable(NO_WHOLE)
-    used = {repeat: one for repeat, one in each.items() if one is not None}
-    usual = sorted(known)[len(known) // 2]      # one of them: there is no mean of two infinite ones
-    return ([usual if one == NO_NUMBER else one for one in used.values()],
-            [NO_NUMBER if one == NO_NUMBER else compared.bound(repeat, rule) for repeat, one in used.items()])
+    return {repeat: one for repeat, one in each.items() if one is not None}, lost
 
 
 def _decide_by_median(rule, compared, by=by_median):

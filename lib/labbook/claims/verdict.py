@@ -124,12 +124,11 @@ class Board(list):
 
 
 def judge(claim: dict, rows: list[dict], parameters, *, study: str, file, profile: str,
-          environment: str, conditions: dict, known=(), run: str = "", may_lack=lambda metric: False) -> Verdict:
+          environment: str, conditions: dict, run: str = "", may_lack=lambda metric: False) -> Verdict:
     """The Verdict on a claim, decided by its rule.
 
     rows: a dict for each point, with its parameters, `repeat` and metrics; parameters: their names;
-    known: words that are valid values of parameters, measured or not; run: see Verdict, by default the
-    profile. may_lack(metric): whether points may lack it, such as one that only some places or arms can record.
+    run: see Verdict, by default the profile. may_lack(metric): whether points may lack it, such as one that only some places or arms can record.
     InputError when the claim names another metric that no point has.
     """
     rule = claim["rule"]["name"]
@@ -138,7 +137,7 @@ def judge(claim: dict, rows: list[dict], parameters, *, study: str, file, profil
     elif rule != "not_testable" and not _has_metric(claim, rows, parameters, file, may_lack):
         outcome = rules.Outcome(rules.NOT_RUN, lacks(claim))
     else:
-        outcome = rules.decide(claim, rows, parameters, file=file, profile=profile, known=known)
+        outcome = rules.decide(claim, rows, parameters, file=file, profile=profile)
     interval = outcome.interval
     numbers = {"measured": None, "low": None, "high": None, "level": None, "n": 0}
     if interval:
@@ -174,7 +173,7 @@ def _has_metric(claim, rows, parameters, file, may_lack) -> bool:
     own = {"point", *parameters, "repeat", "block", "order", "stale"}
     known = sorted({name for row in rows for name, value in row.items()
                     if name not in own and isinstance(value, Real)})
-    raise InputError(f"no metric {claim['metric']!r} was recorded", file=file,
+    raise InputError(f"no metric {claim['metric']!r} with numbers was recorded", file=file,
                      key=f"{claim['id']}.metric", allowed=known)
 
 

@@ -1,4 +1,4 @@
-"""run, book, status, claims, compare, publish, new."""
+"""run, book, status, claims, compare, publish, archive, new."""
 
 import json
 import os

@@ -78,6 +78,8 @@ SYSTEM = {
         "label": {"type": "string", "pattern": "^[a-z][a-z0-9_]*$"},  # when several systems have one name
     },
 }
+LONGEST_S = 365 * 86400     # a bound, since YAML's .inf is a number
+MINUTES = {"type": "number", "minimum": 0, "maximum": LONGEST_S // 60, "description": "minutes, a year at most"}
 NEEDS = {
     "type": "object", "additionalProperties": False,
     "properties": {
@@ -88,7 +90,7 @@ NEEDS = {
                  "description": "a size such as 4G, or one a profile: {quick: 4G, full: 30G}"},
         "minutes": {
             "type": "object", "additionalProperties": False,
-            "properties": {"quick": {"type": "number"}, "full": {"type": "number"}},
+            "properties": {"quick": MINUTES, "full": MINUTES},
         },
     },
 }
@@ -97,7 +99,8 @@ QUICK = {
     "properties": {
         "claims": {"enum": ["headline", "paper", "all"]},
         "without": {"type": "array", "items": {"type": "string"}, "uniqueItems": True},     # ids of claims
-        "seconds": {"type": "number", "exclusiveMinimum": 0, "description": "seconds above 0"},
+        "seconds": {"type": "number", "exclusiveMinimum": 0, "maximum": LONGEST_S,
+                    "description": "seconds above 0, a year at most"},
     },
 }
 SCHEMA = {

@@ -102,7 +102,7 @@ def _of_one_machine(experiment, entry, repeat: int) -> bool:
     return fleet.of_one_machine(experiment.study, experiment, keys)
 
 
-def survey(study) -> dict:
+def survey(study) -> tuple[dict, list[dict]]:
     """Where the asked claims stand and what a repeat takes, for the planner of the next round.
 
     claims: [{id, experiment, verdict, needed (repeats, or None), points (places in a repeat), by_sight (whether

@@ -101,6 +101,7 @@ class Experiment:
     def __init__(self, study, name, setup=None, vary=None, repeats=1, leave_out=None, *, paired=None,
                  hosts=None, serves=None):
         self.study, self.name, self.serves = study, name, serves
+        check(name, setup or {}, vary or {}, repeats, paired)       # before the cache, which takes no list as a number
         self.parameters = (*(setup or {}), *(paired or {}), *(vary or {}))
         self.planned = cache(partial(grid, name, setup or {}, vary or {}, leave_out=leave_out, paired=paired))
         self._points = self.planned(repeats)

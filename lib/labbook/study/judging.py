@@ -7,7 +7,9 @@ metrics after each point. They are judged by the summaries of the experiments.
 import re
 from dataclasses import replace
 from functools import lru_cache
+from numbers import Real
 from pathlib import Path
+from types import NoneType
 
 from labbook import paths
 from labbook.checks import did_you_mean
@@ -48,7 +50,7 @@ def judge(study, claim: dict, read: dict | None = None):
             claim, chosen, parameters, study=study.name, file=claims.path(study.name),
             profile=conditions.get("profile", study.run.profile), conditions=conditions,
             environment=conditions.get("environment", str(study.environment)),
-            known=known_words(study.name), run="published" if study.run.published else study.run.profile,
+            run="published" if study.run.published else study.run.profile,
             may_lack=lambda metric: _is_recorded_elsewhere(metric, study.name))
 
     judged = of(rows)
@@ -56,9 +58,12 @@ def judge(study, claim: dict, read: dict | None = None):
         judged = at_all     # what a part of a repeat shows was seen
     reason = _reason(study, claim, judged)
     if study.run.fleet and rows:
+        from labbook.claims import rules
+
         records = study.records(claim["experiment"])
         apart = machines_apart.words(
-            judged, rows, lambda row: records.meta(row["point"])["provenance"]["machine"], of)
+            judged, rows, lambda row: records.meta(row["point"])["provenance"]["machine"], of,
+            rules.numbers(claim, rows, parameters))
         reason = "; ".join(filter(None, (reason, apart)))
     return replace(judged, reason=reason, published=_stands(study, judged))
 
@@ -160,7 +165,7 @@ def check_metrics(study, point, summary: dict, params: dict) -> None:
     """Check the claims that use a point's arm with these parameters against the metrics recorded with it.
 
     InputError for a metric that was not recorded and whose name occurs in no source, so that no
-    other point can record it.
+    other point can record it; and for one that is text or a list.
     """
     for claim in study.claim_entries:
         if claim.get("experiment") != point.experiment or not needs_point(claim, params):
@@ -170,6 +175,15 @@ def check_metrics(study, point, summary: dict, params: dict) -> None:
                 raise InputError(
                     f"no metric {name!r} was recorded{did_you_mean(name, summary)}",
                     file=claims.path(study.name), key=key, allowed=sorted(summary))
+            if not isinstance(summary.get(name), (Real, NoneType)):
+                raise InputError(
+                    f"the metric {name!r} is {_kind(summary[name])}, and a claim is judged by numbers",
+                    file=claims.path(study.name), key=key,
+                    allowed=sorted(each for each, value in summary.items() if isinstance(value, Real)))
+
+
+def _kind(value) -> str:
+    return "text" if isinstance(value, str) else "a list"
 
 
 def _metrics(claim):

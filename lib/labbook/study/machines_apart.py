@@ -7,17 +7,17 @@ from labbook.claims.decisions import DECIDED
 from labbook.study.publication import machine_kind
 
 
-
-def words(judged, rows: list[dict], machine_of, judge) -> str:
+def words(judged, rows: list[dict], machine_of, judge, numbers: dict[int, float]) -> str:
     """What of a Verdict on the rows of a summary depends on the machine; empty where one machine has all repeats.
 
     machine_of: function of a row, the machine as its provenance describes it. judge: the Verdict on some of the rows.
+    numbers: {repeat: its number}, of which the verdict is (rules.numbers).
     """
     machines = {row["repeat"]: machine_of(row) for row in rows}
     ids = {repeat: machine["id"] for repeat, machine in machines.items()}
     if len(set(ids.values())) < 2:
         return ""
-    return "; ".join(filter(None, (_kinds(judged, rows, machines, judge), _spread(rows, ids, judge))))
+    return "; ".join(filter(None, (_kinds(judged, rows, machines, judge), _spread(numbers, ids))))
 
 
 def _kinds(judged, rows, machines, judge) -> str:
@@ -32,18 +32,17 @@ def _kinds(judged, rows, machines, judge) -> str:
     return ("kinds of machines disagree: " if differ else "by kind of machine: ") + verdicts
 
 
-def _spread(rows, ids, judge) -> str:
+def _spread(numbers, ids) -> str:
     """How much of the repeats' variance lies between machines."""
     by_machine = {}
-    for repeat, machine in ids.items():
-        measured = judge([row for row in rows if row["repeat"] == repeat]).measured
-        if measured is not None and math.isfinite(measured):
-            by_machine.setdefault(machine, []).append(measured)
+    for repeat, number in numbers.items():
+        if math.isfinite(number):
+            by_machine.setdefault(ids[repeat], []).append(number)
     if len(by_machine) < 2:
         return ""
     medians = [statistics.median(values) for values in by_machine.values()]
     share = between(list(by_machine.values()))
-    of = "" if share is None else f", which is {share:.0%} of the repeats' variance"
+    of = "" if share is None else f", which is {100 * share:.0f} % of the repeats' variance"
     return f"{len(by_machine)} machines, with medians from {min(medians):.3g} to {max(medians):.3g}{of}"
 
 

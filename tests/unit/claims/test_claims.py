@@ -120,6 +120,8 @@ def test_every_rule_can_be_written(write, name):
     (lambda c: c.update(rule={"name": "grows_with", "along": "clients", "of": {"clients": 1}}),
      ["slower.rule.of.clients", "selects no arm"]),
     (lambda c: c.update(headline=["slowr"]), ["slower.headline", "did you mean 'slower'"]),
+    (lambda c: [c, MATRIX | {"headline": ["slower"]}], ["{op}-slower-{size}.headline", "no claim 'slower'", "read-slower-4"]),
+    (lambda c: c.update(paper={"value": float("nan")}), ["slower.paper.value", "a finite number"]),
     (lambda c: [c, c], ["slower: two claims have the same id"]),
     (lambda c: {"claims": [c]}, ["not of type array"]),
 ])
@@ -413,6 +415,19 @@ def test_metrics_are_checked_after_the_first_record(make, measure, metric):
     assert len(speed.summary()) == 1, "it is kept, and measuring goes on once claims.yml is right"
 
 
+@pytest.mark.parametrize("value, kind", [("right", "text"), ([1, 2], "a list")])
+@pytest.mark.parametrize("wrong, key", [
+    ({"metric": "outcome"}, "slower.metric"),
+    ({"rule": CLAIMS[0]["rule"] | {"baseline": {"metric": "outcome"}}}, "slower.rule.baseline.metric"),
+    ({"needs": [{"metric": "outcome", "at_least": 1, "otherwise": "no"}]}, "slower.needs.0.metric"),
+])
+def test_a_claim_on_what_is_no_number_is_named_after_the_first_record(make, measure, value, kind, wrong, key):
+    """It was said not to be recorded, or ended the verdict with a TypeError, when all had been measured."""
+    study, speed = make(claims=[CLAIMS[0] | wrong])
+    with pytest.raises(InputError, match=f"{key}: the metric 'outcome' is {kind}.*mean_ms"):
+        measure(study, speed, metrics={"outcome": value})
+
+
 def test_a_metric_that_other_points_have_is_no_mistake(make, measure, root):
     notebook(root, "demo", "more = {'seen': 1}")
     study, speed = make(claims=[CLAIMS[0] | {"metric": "seen"}])
@@ -437,9 +452,10 @@ def test_a_metric_that_this_place_cannot_record_is_not_run(make, measure, root):
 
 
 def test_what_cannot_be_judged_is_named(make, measure):
-    study, speed = make(claims=[CLAIMS[0] | {"metric": "outcome"}])
+    study, speed = make()
     measure(study, speed, metrics={"outcome": "right"})
-    with pytest.raises(InputError, match="no metric 'outcome' was recorded.*mean_ms"):
+    study, speed = make(claims=[CLAIMS[0] | {"metric": "outcome"}])
+    with pytest.raises(InputError, match="no metric 'outcome' with numbers was recorded.*mean_ms"):
         study.judge("slower")
     with pytest.raises(InputError, match="did you mean 'slower'"):
         study.judge("slowr")

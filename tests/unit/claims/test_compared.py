@@ -27,6 +27,14 @@ def test_a_ratio_names_its_arms_as_the_paper_does():
     assert words(name="greater", of={"cached": True}, than={"cached": False}) == "cached true / cached false, mean time (ms)"
 
 
+def test_a_name_may_be_a_number_or_a_truth_value(root):
+    """As YAML reads 2022 and yes; every verdict ended with a TypeError."""
+    (root / "data/papers/demo/paper.yml").write_text("title: a\nnames: {release zed: 2022, cached true: yes}\n")
+    compared._names.cache_clear()
+    assert words(name="greater", of={"release": "zed"}, than={"release": "yoga"}) == "2022 / yoga, mean time (ms)"
+    assert words(name="greater", of={"cached": True}, than={"cached": False}).startswith("True / cached false")
+
+
 def test_growth_slopes_exponents_and_crossings_name_the_parameter():
     arms = {"of": {"store": "cassandra"}, "than": {"store": "mysql"}, "along": "clients"}
     assert words(name="grows_alike", **arms) == "Cassandra / MySQL, growth over clients, mean time (ms)"

@@ -120,6 +120,9 @@ WRONG = {
                                    "y": {"site": "b", "role": "db", "limits": {"cores": 1}}}),
                     "hosts.x.limits", "one of the two"),
     "a name that YAML reads as nothing": (changed(hosts={None: HOST}), "hosts.None", "a-z"),
+    "endless minutes": (changed(needs={"minutes": {"quick": float("inf")}}), "needs.minutes.quick", "a year at most"),
+    "negative minutes": (changed(needs={"minutes": {"full": -5}}), "needs.minutes.full", "minutes"),
+    "endless seconds": (changed(quick={"claims": "all", "seconds": float("inf")}), "quick.seconds", "a year at most"),
     "size": (changed(hosts={"x": {**HOST, "limits": {"memory": "2 bananas"}}}),
              "hosts.x.limits.memory", "512M"),
     "scheduler": (changed(hosts={"x": {**HOST, "limits": {"disk": {
@@ -203,6 +206,13 @@ def test_a_key_given_twice_is_an_error(tmp_path):
     file = tmp_path / "lab.yml"
     file.write_text("sites: [a]\nhosts: {}\nsites: [b]\n")
     with pytest.raises(InputError, match="line 3.*duplicate key 'sites'"):
+        LabDescription.load(file)
+
+
+def test_a_merge_key_is_an_error_that_says_what_to_write(tmp_path):
+    file = tmp_path / "lab.yml"
+    file.write_text("sites: [a]\nhosts:\n  x: &x {site: a, role: db}\n  y: {<<: *x}\n")
+    with pytest.raises(InputError, match="line 4.*the key << merges nothing here; write the keys out"):
         LabDescription.load(file)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from labbook.errors import InputError
-from labbook.study.experiment import grid
+from labbook.study.experiment import Experiment, grid
 
 
 def keys(**given):
@@ -105,10 +105,13 @@ def test_a_point_gives_its_parameters_and_nothing_else():
     ({}, {"x": 1}, 1.5, "repeats"),
     ({}, {"x": 1}, True, "repeats"),
     ({}, {"x": 1}, "2", "repeats"),
+    ({}, {"x": 1}, [2], "repeats"),
 ])
 def test_what_cannot_be_a_grid_is_refused(setup, vary, repeats, message):
     with pytest.raises(InputError, match=message):
         grid("e", setup, vary, repeats)
+    with pytest.raises(InputError, match=message):
+        Experiment(None, "e", setup, vary, repeats)
 
 
 def test_a_name_with_a_path_in_it_is_refused():

@@ -19,7 +19,8 @@ def judge(rows):
 
 def text_of(machines, values):
     rows = [{"repeat": repeat, "value": value} for repeat, value in enumerate(values, 1)]
-    return machines_apart.words(judge(rows), rows, lambda row: machines[row["repeat"] - 1], judge)
+    return machines_apart.words(judge(rows), rows, lambda row: machines[row["repeat"] - 1], judge,
+                                {row["repeat"]: row["value"] for row in rows})
 
 
 def test_nothing_is_reported_of_one_machine():
@@ -38,7 +39,7 @@ def test_kinds_that_agree_are_told_apart_without_an_alarm():
 
 def test_machines_of_one_kind_have_the_share_of_the_variance_between_them():
     text = text_of([EPYC, EPYC | {"id": "b"}] * 2, [2.0, 3.0, 2.0, 3.0])
-    assert text == "2 machines, with medians from 2 to 3, which is 100% of the repeats' variance"
+    assert text == "2 machines, with medians from 2 to 3, which is 100 % of the repeats' variance"
 
 
 @pytest.mark.parametrize("groups, share", [

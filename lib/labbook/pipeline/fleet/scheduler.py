@@ -26,7 +26,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Job:
-    """The points of one repeat of an experiment. profile, parameters: what the study is run with."""
+    """The points of one repeat of an experiment."""
 
     study: str
     experiment: str

@@ -23,7 +23,7 @@ _OF_A_STOP = ("state", "profile", "started", "seconds", "points", "board", "lab_
 @dataclass(frozen=True)
 class Options:
     """The options of `labbook run`; `given` is [(parameter, YAML text)], `until` epoch seconds, `which`
-    the claims that are asked until they are decided ("headline", "paper", "all"), `fleet` the folder of the
+    the claims that are asked until they are decided ("headline", "paper", "all", or ids), `fleet` the folder of the
     records of a fleet that measures."""
 
     profile: str = "quick"

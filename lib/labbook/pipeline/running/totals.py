@@ -8,6 +8,7 @@ executed once without measuring.
 import hashlib
 import json
 import statistics
+from pathlib import Path
 
 from labbook import paths
 from labbook.checks import load_yaml
@@ -16,6 +17,7 @@ from labbook.pipeline.executing.driver import look
 from labbook.pipeline.sources import keys, notebooks, parameters
 
 PROFILE = "LABBOOK_PROFILE"
+DPKG = Path("/var/lib/dpkg/status")     # written whenever a package is installed or removed
 
 
 class Refused(Exception):
@@ -71,12 +73,13 @@ def _stored(study, key) -> dict | None:
 
 
 def _key(study, chosen, variables) -> str:
-    """Digest of what decides how much is left: code, parameters, lab, library, records."""
+    """Digest of what decides how much is left: code, parameters, lab, library, versions, records."""
     cells = [notebooks.source(cell) for cell in notebooks.read(paths.notebook(study))["cells"]
              if cell["cell_type"] == "code"]
     digest = hashlib.sha256(json.dumps([cells, chosen, variables.get(PROFILE), "LABBOOK_REMEASURE" in variables,
                                         keys.records(study)], sort_keys=True).encode())
-    for part in [(paths.papers(study) / "lab.yml").read_bytes(), *keys.library()]:
+    packages = DPKG.stat().st_mtime_ns if DPKG.exists() else 0
+    for part in [(paths.papers(study) / "lab.yml").read_bytes(), str(packages), *keys.library()]:
         digest.update(part if isinstance(part, bytes) else str(part).encode())
     return digest.hexdigest()
 

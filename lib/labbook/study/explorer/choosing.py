@@ -98,7 +98,7 @@ def from_text(metas: list[dict], name: str, text: str):
             return value
     try:
         return yaml.safe_load(text)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError, OverflowError):     # also a date that is none
         return text
 
 

@@ -101,7 +101,8 @@ def parts(study, experiment: str) -> list[tuple]:
               if experiment in described(study.name, machine)}
     frames = dict(sorted(frames.items(), key=lambda each: len(each[1]) > 0 and (
         bool(each[1]["stale"].all()) or bool(changed(study, each[0])))))
-    models = _models(host.limits for host in LabDescription.load(study.folder / "lab.yml").of(experiment).hosts)
+    lab = study.folder / "lab.yml"
+    models = _models(host.limits for host in LabDescription.load(lab).of(experiment).hosts) if lab.is_file() else set()
     alike = [machine for machine, frame in frames.items() if models and _models_of(frame) == models]
     for machine in alike or frames:
         frame = frames[machine]

@@ -92,8 +92,7 @@ def claims_path(study: str, machine: str) -> Path:
 def judge(study: str, machine: str) -> list[dict]:
     """The verdicts on a set by today's rules, as dicts."""
     run = published.read_run(study, machine)
-    known, tables = claims.full_values(study), {}
-    judged = []
+    judged, tables = [], {}
     for claim in claims.load(study):
         name = claim.get("experiment")
         if name not in tables:
@@ -103,7 +102,7 @@ def judge(study: str, machine: str) -> list[dict]:
             rows = []
         judged.append(asdict(verdict.judge(
             claim, rows, parameters, study=study, file=claims.path(study), profile=run["profile"],
-            conditions=conditions, environment=conditions.get("environment", ""), known=known, run="published")))
+            conditions=conditions, environment=conditions.get("environment", ""), run="published")))
     return judged
 
 

@@ -127,12 +127,12 @@ def fingerprint(study: str, library: Path = LIBRARY) -> Fingerprint:
     """The study's fingerprint by this checkout and this machine."""
     lab = _lab_description(study)
     found = reached(study, library)
-    needs = lab.pop("needs", None) or {}
+    needs = lab.pop("needs", None)
     lab.pop("quick", None)      # which claims are asked and for how long: no number depends on it
     digests = found.digests()
     contents = sorted({digests[key] for key in found.definitions})
     systems = {name: digests.get(key) for name, key in found.systems.items()}
-    named = _packages(found, needs.get("packages") or (), _systems(lab), study)
+    named = _packages(found, _named(needs), _systems(lab), study)
     return Fingerprint(digest([contents, sorted(set(found.files.values())), systems, lab]),
                        versions(found, named), tuple(group for group in named if len(group) > 1))
 
@@ -308,9 +308,11 @@ def _page(path: Path, library: Path) -> Module:
 
 
 def _lab_description(study) -> dict:
+    """lab.yml as plain data, also where it has what no lab has, such as dates; {} without it."""
     path = paths.papers(study) / "lab.yml"
     data = load_yaml(path) if path.exists() else {}
-    return dict(data) if isinstance(data, dict) else {}
+    text = json.dumps(data if isinstance(data, dict) else {}, default=str, skipkeys=True)
+    return json.loads(text, parse_constant=str)
 
 
 def _has_modelled_disk(lab: dict) -> bool:
@@ -322,8 +324,16 @@ def _has_modelled_disk(lab: dict) -> bool:
 
 
 def _systems(lab: dict) -> list[dict]:
+    """As far as lab.yml is what it should be."""
     systems = lab.get("systems") if isinstance(lab.get("systems"), list) else []
-    return [one for one in systems if isinstance(one, dict) and "name" in one]
+    return [one for one in systems if isinstance(one, dict) and "name" in one and
+            isinstance(one.get("settings", {}), dict)]
+
+
+def _named(needs) -> list[str]:
+    """The packages of lab.yml's `needs`, as far as they are what they should be."""
+    packages = needs.get("packages") if isinstance(needs, dict) else None
+    return [one for one in packages if isinstance(one, str)] if isinstance(packages, list) else []
 
 
 def _packages(found: Reached, packages, systems, study: str) -> list[tuple]:

@@ -100,7 +100,7 @@ def test_a_column_of_the_rows_is_no_parameter(make):
 
 
 @pytest.mark.parametrize("text, value", [("10", 10), ("true", True), ("True", True), ("None", None), ("null", None),
-                                         ("[1", "[1")])
+                                         ("[1", "[1"), ("2026-13-01", "2026-13-01")])
 def test_text_of_the_command_line(speed, text, value):
     metas = choosing.all_of(speed.study.records("speed"))
     name = "clients" if text == "10" else "sync"

@@ -146,6 +146,11 @@ def test_points_of_other_disks_than_lab_ymls_are_left_out_where_there_are_such(s
     assert published.parts(study, "speed")[0][0] == published.sets("demo")[0]   # none of its own is asked for
 
 
+def test_a_study_without_a_lab_has_its_points(study):
+    (study.folder / "lab.yml").unlink(missing_ok=True)
+    assert [machine for machine, _ in published.parts(study, "speed")] == [HERE]
+
+
 def test_points_of_another_design_are_left_out(study, monkeypatch):
     """Such as those of the quick profile, which calls for a shorter time; another number of clients is a setting."""
     shutil.copytree(published.folder("demo", HERE), published.folder("demo", "other"))

@@ -525,3 +525,12 @@ def test_records_from_before_the_fingerprint_are_stale_and_readable(changed, mea
     row, = summary_rows(meta, study.run.is_stale(meta))
     assert [row | {"stale": True}] == summary_rows(records.meta(meta["key"]), True)
     assert study.run.changed(meta) == ["code"]
+
+
+@pytest.mark.parametrize("text", [
+    "systems: [{name: db, host: server, settings: }]\n", "needs: 5\n", "needs: {packages: 5}\n", "since: 2026-01-02\n",
+    "hosts: {x: .nan}\n"])
+def test_a_lab_yml_that_is_being_written_has_a_fingerprint(library, root, text):
+    """`labbook run` says what is wrong with it; `labbook claims` and `labbook book` ended with a TypeError."""
+    (root / "data/papers/demo/lab.yml").write_text(f"sites: [lan]\n{text}")
+    assert fingerprint("demo", library).code
