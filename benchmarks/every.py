@@ -72,13 +72,14 @@ def command(name: str, args) -> list[str]:
 
 
 def publish(name: str, rows: dict) -> None:
-    """Copy the rows that have all their rounds; the others stay as they were published. That a row cannot be
+    """Copy the rows that have all their rounds, and no fewer than are published; the others stay as they were. That a row cannot be
     measured here is copied where nothing is published."""
     measured, published = paths.build_dir() / "benchmarks" / f"{name}.json", FOLDER / f"{name}.json"
     before = json.loads(published.read_text())["rows"] if published.is_file() else {}
     now = json.loads(measured.read_text()) if measured.is_file() else {"rows": {}, "count": 0}
     whole = {row: of_row for row, of_row in now["rows"].items()
-             if len(of_row.get("rounds", ())) >= now["count"] or "absent" in of_row and row not in before}
+             if len(of_row.get("rounds", ())) >= max(now["count"], len(before.get(row, {}).get("rounds", ())))
+             or "absent" in of_row and row not in before}
     found = {row: whole.get(row) or before[row] for row in rows if row in whole or row in before}
     if found != before:
         text = json.dumps({"rows": found}, indent=1) + "\n"

@@ -5,8 +5,8 @@
 Mininet (Debian's `mininet` and `bridge-utils`, Linux bridge) and labbook take turns. A ratio is labbook
 over the other, of one round; the range of n rounds' ratios holds the median ratio with a certainty of
 1 - 2^(1-n), whatever the distribution. Labbook's hosts each answer over SSH before `up` returns, and have
-file systems and processes of their own; Mininet's have neither. Kathara and containerlab take images from
-where nothing is fetched from here. Root, an idle machine. Mininet runs in namespaces of its own, so that
+file systems and processes of their own; Mininet's have neither. Kathara and containerlab are
+left out: they need container images, and these benchmarks fetch none. Root, an idle machine. Mininet runs in namespaces of its own, so that
 nothing of it is left however it ends.
 """
 
@@ -19,7 +19,7 @@ import shared
 from labbook.errors import LabError
 
 PACKAGES = ("mininet", "bridge-utils")
-NO_IMAGES = "its hosts are images from a registry of containers, which none of the archives has that are used here"
+NO_IMAGES = "its hosts need container images from a registry, and these benchmarks fetch none"
 # When `unshare` is killed so is Mininet, with all that it started, and its links go with the namespace.
 APART = ("unshare", "--net", "--pid", "--mount-proc", "--kill-child")
 

@@ -2,8 +2,9 @@
 
     .venv/bin/python benchmarks/link_error.py [--pings 200] [--seconds 5] [--rounds 6] [--short] [--json FILE]
 
-Two hosts with a link between them. Mean round trips by `ping`, throughput by `iperf3` over TCP. Netem's turn has the
-link unshaped and netem on the data interface of either host. Root, or sudo.
+Two hosts with a link between them, shaped by labbook's delay lines, also where the kernel has netem, which labbook
+would take itself there. Mean round trips by `ping`, throughput by `iperf3` over TCP. Netem's turn has the link unshaped
+and netem on the data interface of either host. Root, or sudo.
 """
 
 import json
@@ -15,15 +16,17 @@ from rounds import Rounds
 
 from labbook.errors import LabbookError
 from labbook.lab import Environment, Lab, LabDescription
+from labbook.lab.link.endpoints import WireEnd
 
 DELAYS_MS, RATES_MBIT = (1, 10, 100), (10, 100)
 COMPARED_MS = 10
 LEAST_ERROR_MS = 0.001      # what ping prints; less than that is no figure
-NO_NETEM = "this kernel has no netem"
+NO_NETEM = "netem cannot be set here: {}"
 
 
 def main():
     args = _arguments()
+    WireEnd._netem = False      # delay lines
     shared.check(packages=("iputils-ping", "iperf3"))
     rounds = Rounds("link_error", args, shared.versions("iperf3", "iputils-ping"), pings=args.pings,
                     seconds=args.seconds)
@@ -56,9 +59,11 @@ def _arguments():
 
 
 def beside_netem(pair, rounds) -> None:
-    if not pair.netem(True):
+    try:
+        pair.netem(True)
+    except LabbookError as error:
         for row in ("through", "error"):
-            rounds.absent(row, NO_NETEM)
+            rounds.absent(row, NO_NETEM.format(error.message))
         return rounds.show("through", "error")
     pair.netem(False)
     ways = ("labbook", "netem")
@@ -96,16 +101,12 @@ class Pair:
         finally:
             self.netem(False)
 
-    def netem(self, on: bool) -> bool:
-        """Put half of COMPARED_MS on what either host sends, or take it away; False where the kernel cannot."""
+    def netem(self, on: bool) -> None:
+        """Put half of COMPARED_MS on what either host sends, or take it away; LabbookError where the kernel cannot."""
         for host in (self.client, self.server):
             found = host.run(f"ip -o -4 addr show to {host.address}").stdout.split()[1].partition("@")[0]
             what = f"netem delay {COMPARED_MS / 2}ms limit 100000" if on else ""
-            try:
-                host.run(f"tc qdisc {'replace' if on else 'del'} dev {found} root {what}", root=True)
-            except LabbookError:
-                return False
-        return True
+            host.run(f"tc qdisc {'replace' if on else 'del'} dev {found} root {what}", root=True)
 
 
 def mean_ms(output: str) -> float:

@@ -175,8 +175,8 @@ def _run(commands):
     run.add_argument("--for", type=_duration, dest="seconds", metavar="40m",
                      help="stop between points after this time (40m, 1h30m); exit code 3")
     run.add_argument("--until-decided", action="store_true",
-                     help="repeat experiments until their claims are decided (replicated or not replicated), or "
-                     "until --for is over, which several studies share")
+                     help="repeat experiments until their claims are decided (replicated or not replicated) or "
+                     "have 60 repeats, or until --for is over, which several studies share")
     run.add_argument("--claims", metavar="WHICH",
                      help="which claims --until-decided is for: headline (the paper's main results), paper (the "
                      "paper's), all, or ids such as create-faster,list-faster (default: all)")

@@ -58,7 +58,7 @@ PROMISED = {
     "lab_up": [HEAD, f"9 hosts up and down / Mininet{SIDES}"],
     "link_error": [HEAD, *(f"{what} / asked{SIDES}" for what in (
         "round trip of 1 ms", "round trip of 10 ms", "round trip of 100 ms", "10 Mbit/s", "100 Mbit/s")),
-        *(rf"{what} / netem(?:{SIDES}| +not measured: this kernel has no netem)" for what in (
+        *(rf"{what} / netem(?:{SIDES}| +not measured: netem cannot be set here: .*)" for what in (
             "throughput with a delay of 10 ms", "error of 10 ms"))],
     "loading": [HEAD, *(f"{what} / {driver}{SIDES}" for what, driver in (
         (r"loading Cassandra 1\.0\.7", "thriftpy2"), (r"loading 1\.0\.7, a second of a core", "thriftpy2"),

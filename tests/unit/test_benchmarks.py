@@ -105,13 +105,14 @@ def test_what_was_measured_whole_is_published_and_the_rest_stays(load, tmp_path,
     monkeypatch.setattr(paths, "build_dir", lambda: tmp_path / "build")
     (tmp_path / "build/benchmarks").mkdir(parents=True)
     before = {name: {"rounds": [[1, 1], [1, 1]]} for name in ("a", "b", "part", "not_here", "gone")}
-    now = {"a": {"rounds": [[4, 4], [5, 5]]}, "part": {"rounds": [[6, 6]]}, "not_here": {"absent": "no netem"},
+    before["longer"] = {"rounds": [[1, 1]] * 3}
+    now = {"a": {"rounds": [[4, 4], [5, 5]]}, "longer": {"rounds": [[4, 4], [5, 5]]}, "part": {"rounds": [[6, 6]]}, "not_here": {"absent": "no netem"},
            "new_part": {"rounds": [[7, 7]]}, "new_not_here": {"absent": "no netem"}}
     (tmp_path / "one.json").write_text(json.dumps({"rows": before}))
     (tmp_path / "build/benchmarks/one.json").write_text(json.dumps({"count": 2, "rows": now}))
-    every.publish("one", dict.fromkeys(("a", "b", "part", "not_here", "new_part", "new_not_here", "c"), {}))
+    every.publish("one", dict.fromkeys(("a", "b", "longer", "part", "not_here", "new_part", "new_not_here", "c"), {}))
     assert json.loads((tmp_path / "one.json").read_text())["rows"] == {
-        "a": now["a"], **{name: before[name] for name in ("b", "part", "not_here")},
+        "a": now["a"], **{name: before[name] for name in ("b", "longer", "part", "not_here")},
         "new_not_here": now["new_not_here"]}
 
 

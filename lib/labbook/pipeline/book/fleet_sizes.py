@@ -93,7 +93,7 @@ def figure(found: dict[int, Simulated]) -> str:
             axis.set_major_locator(FixedLocator(ticks))
             axis.set_major_formatter(lambda value, _: f"{value:g}")
             axis.set_minor_locator(NullLocator())
-        head(drawn, "Full profiles of five studies", [
+        head(drawn, "Full profiles of all studies", [
             entry("simulated", PALETTE[0], "o"), entry("if no machine ever waited", PALETTE[1], None),
             entry("the longest repeat", PALETTE[2], None)])
         alt = "Hours until all is measured, by machines: " + ", ".join(
