@@ -7,9 +7,7 @@ metrics after each point. They are judged by the summaries of the experiments.
 import re
 from dataclasses import replace
 from functools import lru_cache
-from numbers import Real
 from pathlib import Path
-from types import NoneType
 
 from labbook import paths
 from labbook.checks import did_you_mean
@@ -175,15 +173,16 @@ def check_metrics(study, point, summary: dict, params: dict) -> None:
                 raise InputError(
                     f"no metric {name!r} was recorded{did_you_mean(name, summary)}",
                     file=claims.path(study.name), key=key, allowed=sorted(summary))
-            if not isinstance(summary.get(name), (Real, NoneType)):
+            if kind := _kind(summary.get(name)):
                 raise InputError(
-                    f"the metric {name!r} is {_kind(summary[name])}, and a claim is judged by numbers",
-                    file=claims.path(study.name), key=key,
-                    allowed=sorted(each for each, value in summary.items() if isinstance(value, Real)))
+                    f"the metric {name!r} is {kind}, and a claim is judged by numbers", file=claims.path(study.name),
+                    key=key, allowed=sorted(each for each, value in summary.items() if not _kind(value)))
 
 
 def _kind(value) -> str:
-    return "text" if isinstance(value, str) else "a list"
+    """What a metric is that is no number; empty of a number, of a truth value, and of none."""
+    return "text" if isinstance(value, str) else "a list" if isinstance(value, (list, tuple)) or getattr(
+        value, "ndim", 0) else ""
 
 
 def _metrics(claim):
