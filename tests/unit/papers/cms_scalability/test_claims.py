@@ -18,7 +18,3 @@ def test_the_ratios_are_those_of_its_table():
         assert name.startswith("large-") == (where["cores"] == 2) and server in claim["source"]
         ratio = seconds[server, where["op"], "cassandra"] / seconds[server, where["op"], "mysql"]
         assert claim["paper"]["value"] == round(ratio, 2)
-
-
-def test_five_claims_and_more_can_be_judged():
-    assert sum(c["rule"]["name"] != "not_testable" for c in claims.load("cms_scalability")) >= 5
