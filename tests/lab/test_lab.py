@@ -255,6 +255,8 @@ def test_the_disk_is_its_own_and_as_slow_as_asked(limited):
     queue = "/sys/block/$(basename $(df --output=source . | tail -1))/queue"
     assert "[mq-deadline]" in limited.run(f"cat {queue}/scheduler").stdout
     assert limited.run(f"cat {queue}/read_ahead_kb").stdout.strip() == "64"
+    mounted = limited.run("grep \" $(df --output=target . | tail -1) ext4 \" /proc/self/mounts").stdout
+    assert "noinit_itable" in mounted, "the kernel would write to the disk while it is measured"
 
 
 def test_what_is_deleted_on_a_disk_does_not_stay_in_its_file(limited):

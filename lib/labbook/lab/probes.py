@@ -54,6 +54,7 @@ def probes(names=None, again: bool = False) -> dict[str, Finding]:
 def main(names) -> None:
     """Run probes as root: print JSON, update the cache. A lock keeps out parallel runs."""
     find_tools()
+    os.umask(0o022)     # others read the answers, whatever the caller's mask
     try:
         with locks.alone("probes", LOCK_SECONDS, "tries what labs need"), ThreadPoolExecutor(8) as pool:
             clear_leftovers()

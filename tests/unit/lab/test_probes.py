@@ -1,7 +1,9 @@
 """Probes without root: what is remembered, and what is reported of what is missing."""
 
+import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -157,3 +159,16 @@ def test_root_imports_nothing_from_the_working_folder(tmp_path, monkeypatch):
 
 def test_a_mounts_place_is_read_as_mountinfo_writes_it():
     assert kernel.unescaped(r"/data/my\040labs/l1\134x") == "/data/my labs/l1\\x"
+
+
+def test_what_is_found_can_be_read_by_others_whatever_the_mask(monkeypatch):
+    """With a mask of 077 the next command of the user could not read it, and the next install failed for good."""
+    for name in ("find_tools", "clear_leftovers", "_update_cache"):
+        monkeypatch.setattr(probes, name, lambda *_: None)
+    monkeypatch.setattr(probes.locks, "alone", lambda *_: nullcontext())
+    before = os.umask(0o077)
+    try:
+        probes.main([])
+    finally:
+        made_with = os.umask(before)
+    assert made_with == 0o022

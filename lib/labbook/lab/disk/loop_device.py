@@ -20,8 +20,9 @@ MKFS_SECONDS = 120  # of a large disk on a busy machine
 def make(file: Path, size: int) -> str:
     """Make a sparse file with ext4 on a loop device with direct I/O; return the device's path.
 
-    Only root can read the file: it has whatever the host keeps, keys too. Mount it with `discard`:
-    otherwise deleted blocks stay in the file, which grows to full size.
+    Only root can read the file: it has whatever the host keeps, keys too. Mount it with `discard`: otherwise deleted
+    blocks stay in the file, which grows to full size; and with `noinit_itable`: otherwise the kernel writes all inode
+    tables in the background, which a new sparse file has as zeros already.
     """
     make_file(file, size)
     return attach(file)

@@ -58,6 +58,8 @@ def build(folder: Path, source: str) -> Path:
     try:
         deadline.run("gcc", *FLAGS, "-o", str(partial), "-", *LIBRARIES, input=source, seconds=COMPILE_SECONDS,
                      name="gcc")
+        with open(partial, "rb") as made:
+            os.fsync(made.fileno())     # else a power cut may leave the name without the program
         partial.rename(program)
     except OSError as error:
         partial.unlink(missing_ok=True)

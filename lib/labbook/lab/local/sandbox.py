@@ -110,7 +110,7 @@ def own_view(spec, files):
     kernel.mount("tmpfs", "/srv", "tmpfs", kernel.NOSUID | kernel.NODEV, "mode=755,size=1M")
     os.mkdir(ROOT)
     if folder is None:
-        kernel.mount(spec["device"], ROOT, "ext4", kernel.NOATIME, "discard")
+        kernel.mount(spec["device"], ROOT, "ext4", kernel.NOATIME, "discard,noinit_itable")
     else:
         kernel.mount(f"/proc/self/fd/{folder}", ROOT, flags=kernel.BIND)
         kernel.mount(None, ROOT, flags=kernel.REMOUNT | kernel.BIND | kernel.NOATIME)

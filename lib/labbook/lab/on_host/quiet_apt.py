@@ -23,6 +23,7 @@ STALE_LISTS_S = 24 * 3600
 LONGEST_INSTALL_S = 1800
 LOCK_TAKEN = 4
 LOOK_S = 0.2
+OTHERS_S = 300      # for another apt to end
 ASK_S = 60          # for one answer of the service manager
 TIMED_OUT = 124     # as timeout(1) has it
 APT = ["apt-get", "-y", "-q", "-o", "DPkg::Lock::Timeout=300", "-o", "Dpkg::Options::=--force-confold"]
@@ -118,6 +119,17 @@ def _ask(command: list[str]) -> int:
         return TIMED_OUT
 
 
+def await_others(machine: Machine, seconds: float = OTHERS_S) -> bool:
+    """Wait for another apt's end: what that starts and enables is not ours to refuse. False where it goes on."""
+    until = time.monotonic() + seconds
+    while any(_is_locked(machine.dpkg / name) for name in ("lock-frontend", "lock")):
+        if time.monotonic() > until:
+            print(f"waited {seconds:g} s for another apt or dpkg to end", file=sys.stderr)
+            return False
+        time.sleep(LOOK_S)
+    return True
+
+
 def _is_locked(path: Path) -> bool:
     """Whether a process has a lock on a file that only root can open."""
     return path.exists() and bool(re.search(rf":{path.stat().st_ino} \d+ ", Path("/proc/locks").read_text()))
@@ -129,7 +141,16 @@ def recover(machine: Machine):
     for draft in (machine.policy_draft, machine.before_draft):
         draft.unlink(missing_ok=True)
     if machine.before.exists():
-        _settle(machine, json.loads(machine.before.read_text()), only_new_units=True)
+        before = _read(machine.before)
+        _settle(machine, machine.services() if before is None else before, only_new_units=True)
+
+
+def _read(before: Path) -> dict | None:
+    """None of a file that a power cut left empty."""
+    try:
+        return json.loads(before.read_text())
+    except ValueError:
+        return None
 
 
 def install(machine: Machine, packages: list[str], apt) -> int:
@@ -137,7 +158,10 @@ def install(machine: Machine, packages: list[str], apt) -> int:
     dpkg's, or 0 where nothing was left."""
     before = machine.services()
     machine.before.parent.mkdir(parents=True, exist_ok=True)
-    machine.before_draft.write_text(json.dumps(before))
+    with open(machine.before_draft, "w") as file:
+        file.write(json.dumps(before))
+        file.flush()
+        os.fsync(file.fileno())
     machine.before_draft.rename(machine.before)
     try:
         machine.refuse_services()
@@ -216,6 +240,7 @@ def take_lock(path: Path, seconds: float) -> bool:
 def main(log: str, *words: str) -> int:
     """`words`: names of packages, or ONLY_FINISH."""
     machine, packages = Machine(), [word for word in words if word != ONLY_FINISH]
+    os.umask(0o022)     # others read what it makes below /var/lib and /run, whatever the caller's mask
     os.environ.update(QUIET)
     signal.signal(signal.SIGTERM, lambda *_: None)     # half-installed packages help nobody
     with open(log, "a") as file:
@@ -223,7 +248,9 @@ def main(log: str, *words: str) -> int:
     if not take_lock(machine.lock, LONGEST_INSTALL_S):
         return LOCK_TAKEN
     recover(machine)
-    return install(machine, packages, apt_install) if packages or words and machine.is_unfinished() else 0
+    if not packages and not (words and machine.is_unfinished()):
+        return 0
+    return install(machine, packages, apt_install) if await_others(machine) else LOCK_TAKEN
 
 
 if __name__ == "__main__":

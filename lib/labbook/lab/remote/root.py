@@ -34,7 +34,7 @@ def make_disk(place: str, disk: dict, source: str = "") -> dict:
     file.touch(0o600)  # other users of the machine must not read the disk
     program = modelled.build(folder.parent / PROGRAMS, source) if "model" in disk else None
     device = making.make(file, disk, Journal(folder.parent), program, folder.parent, owner.st_uid)
-    deadline.run("mount", "-t", "ext4", "-o", "noatime,nosuid,nodev,discard", device, str(folder))
+    deadline.run("mount", "-t", "ext4", "-o", "noatime,nosuid,nodev,discard,noinit_itable", device, str(folder))
     os.chown(folder, owner.st_uid, owner.st_gid)
     folder.chmod(owner.st_mode & 0o777)
     return {"device": device, "number": loop_device.number(device)}

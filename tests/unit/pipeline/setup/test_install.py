@@ -132,6 +132,24 @@ def test_the_next_call_puts_right_what_a_killed_one_left(machine, users, tmp_pat
     assert (machine.policy.read_text() if machine.policy.exists() else None) == users
 
 
+def test_a_record_that_a_power_cut_left_empty_stops_no_later_install(machine):
+    machine.before.parent.mkdir(parents=True, exist_ok=True)
+    machine.before.write_text("")
+    own = enable(machine, "postgresql.service")
+    quiet_apt.recover(machine)
+    assert not machine.left_over() and own.is_symlink()
+
+
+def test_what_another_apt_starts_is_waited_for_and_not_refused(machine, capsys):
+    """Its services were refused, disabled and stopped, as if this install had brought them."""
+    machine.dpkg.mkdir(parents=True, exist_ok=True)
+    with open(machine.dpkg / "lock-frontend", "w") as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        assert not quiet_apt.await_others(machine, 0.1)
+        assert "waited 0.1 s for another apt" in capsys.readouterr().err
+    assert quiet_apt.await_others(machine, 0.1)
+
+
 def test_the_lock_is_waited_for_not_for_ever_and_follows_no_link(machine, tmp_path, capsys):
     (tmp_path / "run").mkdir()
     assert quiet_apt.take_lock(machine.lock, 1)
