@@ -20,8 +20,8 @@ FIELD = """field() {
 LEADER = """{field}trap : TERM INT HUP
 cd {cwd} || exit 1
 ( export {env}; exec {command} ) > {folder}/log 2>&1 < /dev/null &
-child=$!
-echo "$$ $(field $$ 22) $child $(field $child 22)" > {folder}/ids.new
+child=$!; its=$(field $child 22); read -r boot < /proc/sys/kernel/random/boot_id
+echo "$$ $(field $$ 22) $child ${{its:-gone}} $boot" > {folder}/ids.new
 mv {folder}/ids.new {folder}/ids
 wait $child; code=$?
 while kill -0 $child 2> /dev/null; do wait $child; code=$?; done
@@ -49,10 +49,12 @@ done
 cat {folder}/exit"""
 SIGNAL = SAME + """is "$1" "$2" || is "$3" "$4" && pkill -{signal} -s "$1"; true"""
 # A killed process's main thread may be a zombie while others still hold files and ports. The session may live on when
-# its leader and its program have ended: a pid that still names a session is given to no other.
+# its leader and its program have ended: a pid that still names a session is given to no other. After a boot of the host
+# all numbers are others'.
 LEFT = SAME + """left() {
   pgrep -r D,R,S,T,t -s "$1" > /dev/null || ps -L -s "$1" -o stat= | grep -qv '^[ZX]'
 }
+read -r boot < /proc/sys/kernel/random/boot_id; [ "${5:-$boot}" = "$boot" ] || exit 0
 is "$1" "$2" || is "$3" "$4" || [ ! -e "/proc/$1" ] || exit 0
 """
 # By the clock: on a busy host a look takes much longer than the pause between two.

@@ -24,7 +24,7 @@ cat @LAB@/journal 2> /dev/null; true"""
 # Kills processes of recorded sessions (identified by pid and start time), those with the lab's mark
 # in their environment, and those in its control groups.
 END = FIELD + IS + r"""mine() {
-  cat @LAB@/*/processes/*/ids 2> /dev/null | while read -r leader start child its; do
+  cat @LAB@/*/processes/*/ids 2> /dev/null | while read -r leader start child its boot; do
     if is "$leader" "$start" || is "$child" "$its"; then pgrep -r D,R,S,T,t,I -s "$leader"; fi
   done
   grep -lzxF @MARK@ /proc/[0-9]*/environ 2> /dev/null | cut -d/ -f3

@@ -46,6 +46,21 @@ def test_another_of_its_number_is_not_taken_for_it(process):
         process.host.put(" ".join(numbers), ids)
 
 
+def test_what_has_a_sessions_number_after_a_boot_is_left_alone(process):
+    """Ended by its number, as root, on a user's host that had started anew while the lab was up."""
+    host, ids = process.host, process.host.root / "processes" / "server" / "ids"
+    numbers = host.run(f"cat {ids}").stdout.split()
+    assert len(numbers) == 5
+    gone = host.run("sh -c 'echo $$'").stdout.strip()
+    host.put(" ".join([numbers[0], numbers[1], gone, "1", "another-boot"]), ids)
+    try:
+        process.kill()
+        process.stop()
+        assert not host.run(f"test -d /proc/{numbers[2]}", check=False).exit_code
+    finally:
+        host.put(" ".join(numbers), ids)
+
+
 def test_one_whose_start_is_unknown_is_no_process_at_all(process):
     """The leader of a program that ended at once had noted no start, and its session was ended by any later process's
     number: whoever had it by then."""
