@@ -107,7 +107,7 @@ def host(tmp_path):
 def end_what_runs_below(folder):
     """Whatever is wrong with the processes that are tested."""
     for ids in folder.glob("processes/*/ids"):
-        leader, _, child, _ = ids.read_text().split()
+        leader, _, child, *_ = ids.read_text().split()
         for pid in (leader, child):
             with suppress(FileNotFoundError, ProcessLookupError):
                 if str(folder).encode() in Path("/proc", pid, "cmdline").read_bytes():
