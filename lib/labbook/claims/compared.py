@@ -64,7 +64,9 @@ def _ratio(of: dict, than: dict, known) -> str:
 def _value(parameter, value, known) -> str:
     text = str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
     named = known.get(f"{parameter} {text}", known.get(value) if isinstance(value, str) else None)
-    return str(named) if named is not None else (text.replace("_", " ") if isinstance(value, str) else with_value(parameter, text))
+    if named not in (None, ""):
+        return str(named)       # YAML reads some names as numbers
+    return text.replace("_", " ") if isinstance(value, str) else with_value(parameter, text)
 
 
 @lru_cache

@@ -128,7 +128,8 @@ def judge(claim: dict, rows: list[dict], parameters, *, study: str, file, profil
     """The Verdict on a claim, decided by its rule.
 
     rows: a dict for each point, with its parameters, `repeat` and metrics; parameters: their names;
-    run: see Verdict, by default the profile. may_lack(metric): whether points may lack it, such as one that only some places or arms can record.
+    run: see Verdict, by default the profile. may_lack(metric): whether points may lack it, such as one that only some
+    places or arms can record.
     InputError when the claim names another metric that no point has.
     """
     rule = claim["rule"]["name"]

@@ -328,8 +328,8 @@ def repeats_table(experiment, ids: list[str]) -> Table:
     machines = ([rows for _, rows in summary.groupby("machine", sort=False)] if "machine" in summary else
                 [summary] * bool(len(summary)))
     each = [rows.to_dict("records") for rows in machines]
-    body = tuple(_repeats_row(known[one], experiment.study.judge(one),
-                              [[*numbers(known[one], rows, experiment.parameters).values()] for rows in each]) for one in ids)
+    body = tuple(_repeats_row(known[one], experiment.study.judge(one), [
+        [*numbers(known[one], rows, experiment.parameters).values()] for rows in each]) for one in ids)
     return Table(
         ("Claim", "Ratio wanted", "Measured", "Spread of the repeats", "Repeats made",
          "Repeats it takes"), body, label="how many repeats the verdicts take",

@@ -2,7 +2,8 @@
 
 A provider is a module that makes labs, of namespaces on this machine or on a user's hosts by SSH.
 It has NAME; folders(), open_state() and state_folder() for its files on this machine; up(), limit(),
-freeze(), trace(), ask_disk(), served_log(), ended_for_memory(), space_below() and down() of a lab; and host() for an entry of what up() returned.
+freeze(), trace(), ask_disk(), served_log(), ended_for_memory(), space_below() and down() of a lab; and host() for an
+entry of what up() returned.
 """
 
 import json

@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import threading
+from contextlib import contextmanager
 
 import pytest
 from here import here_host
@@ -34,46 +35,40 @@ def test_one_whose_name_has_spaces_is_known_again(process):
     assert again.alive() and again.exit_code() is None
 
 
-def test_another_of_its_number_is_not_taken_for_it(process):
-    ids = process.host.root / "processes" / "server" / "ids"
-    numbers = process.host.run(f"cat {ids}").stdout.split()
-    process.host.put(" ".join([numbers[0], "1", numbers[2], "1"]), ids)
+@contextmanager
+def noted(process, change):
+    """What is noted of a process is change(its fields) within the block, which the process outlives."""
+    host, ids = process.host, process.host.root / "processes" / "server" / "ids"
+    fields = host.run(f"cat {ids}").stdout.split()
+    host.put(change(fields), ids)
     try:
+        yield
+        assert not host.run(f"test -d /proc/{fields[2]}", check=False).exit_code
+    finally:
+        host.put(" ".join(fields), ids)
+
+
+def test_another_of_its_number_is_not_taken_for_it(process):
+    with noted(process, lambda fields: f"{fields[0]} 1 {fields[2]} 1"):
         assert not process.alive()
         process.kill()
-        assert not process.host.run(f"test -d /proc/{numbers[2]}", check=False).exit_code
-    finally:
-        process.host.put(" ".join(numbers), ids)
 
 
 def test_what_has_a_sessions_number_after_a_boot_is_left_alone(process):
     """Ended by its number, as root, on a user's host that had started anew while the lab was up."""
-    host, ids = process.host, process.host.root / "processes" / "server" / "ids"
-    numbers = host.run(f"cat {ids}").stdout.split()
-    assert len(numbers) == 5
-    gone = host.run("sh -c 'echo $$'").stdout.strip()
-    host.put(" ".join([numbers[0], numbers[1], gone, "1", "another-boot"]), ids)
-    try:
+    gone = process.host.run("sh -c 'echo $$'").stdout.strip()
+    with noted(process, lambda fields: f"{fields[0]} {fields[1]} {gone} 1 another-boot"):
         process.kill()
         process.stop()
-        assert not host.run(f"test -d /proc/{numbers[2]}", check=False).exit_code
-    finally:
-        host.put(" ".join(numbers), ids)
 
 
 def test_one_whose_start_is_unknown_is_no_process_at_all(process):
     """The leader of a program that ended at once had noted no start, and its session was ended by any later process's
     number: whoever had it by then."""
-    host, ids = process.host, process.host.root / "processes" / "server" / "ids"
-    numbers = host.run(f"cat {ids}").stdout.split()
-    gone = host.run("sh -c 'echo $$'").stdout.strip()
-    host.put(f"{numbers[0]} 1 {gone} ", ids)
-    try:
+    gone = process.host.run("sh -c 'echo $$'").stdout.strip()
+    with noted(process, lambda fields: f"{fields[0]} 1 {gone} "):
         process.kill()
         process.stop()
-        assert not host.run(f"test -d /proc/{numbers[2]}", check=False).exit_code
-    finally:
-        host.put(" ".join(numbers), ids)
 
 
 @pytest.fixture
