@@ -3,6 +3,7 @@
 import errno
 import logging
 import socket
+import threading
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,7 +24,7 @@ logging.getLogger("paramiko").addHandler(logging.NullHandler())  # its log messa
 
 CONNECT_SECONDS = 15
 KEEPALIVE_SECONDS = 15
-CHANNEL_SECONDS = 60  # until a busy host opens a channel
+CHANNEL_SECONDS = 60  # until a busy host opens a channel, and until it answers what the channel asks for
 DEAD_SECONDS = 0.1    # between looks at the threads that read a command's output
 AUTHORITY, REVOKED = "@cert-authority", "@revoked"     # markers of lines in known_hosts
 GONE_SECONDS = 30     # without an acknowledgement of sent data
@@ -47,6 +48,11 @@ class KeyAlone(paramiko.Transport):
 class PromptRemote(Remote):
     """Fabric's runner, woken by a command's end instead of asking for it every 10 ms."""
 
+    def send_start_message(self, command) -> None:
+        """Start the command; SSHException when the host does not answer."""
+        with answered(self.channel):
+            super().send_start_message(command)
+
     def wait(self) -> None:
         """Until the command has ended or a thread that reads its output has died."""
         while not self.channel.status_event.wait(DEAD_SECONDS) and not self.has_dead_threads:
@@ -56,6 +62,29 @@ class PromptRemote(Remote):
         """Close the channel on Ctrl-C: who waits for the threads that read it would wait for the command's end."""
         self.channel.close()
         raise interrupt
+
+
+@contextmanager
+def answered(channel):
+    """Bound a request on a channel, for which paramiko waits without limit. A host that is alive may leave it
+    unanswered: its disk hangs, or its sshd is stopped. SSHException after CHANNEL_SECONDS, with the channel closed."""
+    late = threading.Event()
+
+    def give_up():
+        late.set()      # first: the close wakes who waits
+        channel.close()
+
+    limit = threading.Timer(CHANNEL_SECONDS, give_up)
+    limit.daemon = True
+    limit.start()
+    try:
+        yield
+    except (paramiko.SSHException, EOFError):
+        if late.is_set():
+            raise paramiko.SSHException(f"no answer within {CHANNEL_SECONDS:g} s") from None
+        raise
+    finally:
+        limit.cancel()
 
 
 def connect(name: str, login) -> fabric.Connection:
@@ -166,7 +195,9 @@ def _to_jump_host(login):
     # sshd sets TCP_NODELAY only after a session was requested, even one that it refuses. Without,
     # every packet is 40 ms late.
     with suppress(*LOST):
-        connection.transport.open_session(timeout=CONNECT_SECONDS).exec_command("true")
+        channel = connection.transport.open_session(timeout=CONNECT_SECONDS)
+        with answered(channel):
+            channel.exec_command("true")
     return connection
 
 
@@ -195,7 +226,8 @@ def open_command(host, line: str):
     connection = host.connection()
     try:
         channel = connection.transport.open_session(timeout=CHANNEL_SECONDS)
-        channel.exec_command(line)
+        with answered(channel):
+            channel.exec_command(line)
         return channel
     except LOST as error:
         host.disconnect(only=connection)
@@ -246,9 +278,7 @@ def sftp(host, verb: str, remote: str):
     with host.transfers:
         try:
             connection = host.connection()
-            client = connection.sftp()
-            client.get_channel().settimeout(60)
-            yield client
+            yield _files(connection)
         except (socket.timeout, *LOST) as error:
             kind = Lost if _broke(host, error) else LabError
             if kind is Lost:
@@ -256,6 +286,17 @@ def sftp(host, verb: str, remote: str):
             elif not isinstance(error, FileNotFoundError):
                 _renew_sftp(connection)
             raise kind(f"{host.name}: could not {verb} {remote}: {_message(error)}") from None
+
+
+def _files(connection) -> paramiko.SFTPClient:
+    """The connection's client for files, which Fabric closes with it. By Fabric it would be opened without limit."""
+    if connection._sftp is None:
+        channel = connection.transport.open_session(timeout=CHANNEL_SECONDS)
+        with answered(channel):
+            channel.invoke_subsystem("sftp")
+            connection._sftp = paramiko.SFTPClient(channel)
+        channel.settimeout(CHANNEL_SECONDS)
+    return connection._sftp
 
 
 def _broke(host, error) -> bool:

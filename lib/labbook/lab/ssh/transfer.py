@@ -59,7 +59,8 @@ def feed(host, command: str, pour, size: int, what: str) -> None:
     try:
         channel = host.connection().transport.open_session(timeout=STALL_SECONDS)
         channel.settimeout(STALL_SECONDS)
-        channel.exec_command(host.in_root_folder(command, None))
+        with ssh.answered(channel):
+            channel.exec_command(host.in_root_folder(command, None))
         pour(_Sink(channel, until))
         channel.shutdown_write()
         channel.status_event.wait(max(STALL_SECONDS, until - time.monotonic()))

@@ -8,7 +8,7 @@ import paramiko
 import pytest
 
 from labbook.errors import LabError, Lost
-from labbook.lab.ssh import connection as ssh
+from labbook.lab.ssh import connection as ssh, transfer
 from labbook.lab.ssh.login import Login
 
 
@@ -30,9 +30,7 @@ def test_a_connection_that_is_dead_is_closed_without_a_word():
 
 
 def test_threads_take_turns_at_a_hosts_files():
-    client = SimpleNamespace(get_channel=lambda: SimpleNamespace(settimeout=lambda seconds: None))
-    host = SimpleNamespace(name="h", transfers=threading.RLock(),
-                           connection=lambda: SimpleNamespace(sftp=lambda: client))
+    host = host_with(SimpleNamespace(_sftp=object()))
     entered = threading.Event()
 
     def other():
@@ -51,7 +49,7 @@ def host_with(connection, connected=True):
     """A host with a connection, and `left`: a word for each time that it was dropped."""
     left = []
     return SimpleNamespace(name="h", transfers=threading.RLock(), connection=lambda: connection, connected=connected,
-                           disconnect=lambda: left.append("dropped"), left=left)
+                           disconnect=lambda only=None: left.append("dropped"), left=left)
 
 
 @pytest.mark.parametrize("connected, left", [(True, []), (False, ["dropped"])])
@@ -71,14 +69,71 @@ def test_an_address_that_does_not_answer_takes_no_connection_with_it(connected, 
     (EOFError(), Lost, ["dropped"], "the same"), (TimeoutError(), Lost, ["dropped"], "the same")])
 def test_a_file_that_is_refused_ends_the_channel_for_files_alone(error, kind, left, files):
     closed = []
-    client = SimpleNamespace(get_channel=lambda: SimpleNamespace(settimeout=lambda seconds: None),
-                             close=lambda: closed.append("files"))
-    connection = SimpleNamespace(sftp=lambda: client, _sftp=client)
+    connection = SimpleNamespace(_sftp=SimpleNamespace(close=lambda: closed.append("files")))
     host = host_with(connection)
     with pytest.raises(LabError, match="^h: could not put /x: ") as raised, ssh.sftp(host, "put", "/x"):
         raise error
     assert type(raised.value) is kind and host.left == left
     assert (connection._sftp is None) == bool(closed) == (files == "another")
+
+
+class Mute(paramiko.ServerInterface):
+    """A host whose sshd opens channels and then answers no request until `let` is set."""
+
+    def __init__(self):
+        self.let = threading.Event()
+
+    def check_auth_none(self, _):
+        return paramiko.AUTH_SUCCESSFUL
+
+    def check_channel_request(self, *_):
+        return paramiko.OPEN_SUCCEEDED
+
+    def check_channel_exec_request(self, *_):
+        return not self.let.wait(60)
+
+    check_channel_subsystem_request = check_channel_exec_request
+
+
+@pytest.fixture
+def to_a_mute_host(monkeypatch):
+    """A host with a connection to a Mute one; the limit is half a second."""
+    monkeypatch.setattr(ssh, "CHANNEL_SECONDS", 0.5)
+    near, far = socket.socketpair()
+    server, mute = paramiko.Transport(far), Mute()
+    server.add_server_key(paramiko.ECDSAKey.generate())
+    server.start_server(server=mute, event=threading.Event())
+    connection = ssh._connection(Login("192.0.2.1", "op", "/key", "/known"), None)
+    connection.transport = paramiko.Transport(near)
+    connection.transport.start_client(timeout=20)
+    connection.transport.auth_none("op")
+    yield host_with(connection)
+    mute.let.set()
+    connection.transport.close()
+    server.close()
+
+
+def test_a_command_that_the_host_does_not_start_is_given_up(to_a_mute_host):
+    with pytest.raises(paramiko.SSHException, match=r"^no answer within 0\.5 s$"):
+        ssh.run(to_a_mute_host.connection(), "true", 20)
+
+
+def test_a_channel_to_a_command_that_the_host_does_not_start_is_given_up(to_a_mute_host):
+    with pytest.raises(Lost, match=r"^h: no channel for a command: no answer within 0\.5 s$"):
+        ssh.open_command(to_a_mute_host, "true")
+
+
+def test_files_that_the_host_does_not_serve_are_given_up(to_a_mute_host):
+    with pytest.raises(Lost, match=r"^h: could not put /x: no answer within 0\.5 s$"), \
+            ssh.sftp(to_a_mute_host, "put", "/x"):
+        pass
+    assert to_a_mute_host.connection()._sftp is None
+
+
+def test_a_copy_that_the_host_does_not_take_is_given_up(to_a_mute_host, tmp_path):
+    to_a_mute_host.in_root_folder = lambda command, env: command
+    with pytest.raises(Lost, match=r"^h: copying x broke off: no answer within 0\.5 s$"):
+        transfer.feed(to_a_mute_host, "cat", lambda sink: None, 1, "copying x")
 
 
 def waiting(dead=False):
