@@ -50,6 +50,7 @@ class RunState:
         self.measured = 0
         self.points_s = self.set_up_s = 0.0     # of the points that this run measured; of that for set-ups
         self._took = {}        # experiment -> [points, seconds] of this run
+        self._under_way = None  # (experiment, since the epoch) of the point that is being measured
 
     def read_on(self) -> bool:
         """Read the events written since the last call; True if there were any."""
@@ -88,10 +89,12 @@ class RunState:
             self.note = event.get("text")
         elif kind == "start":
             self.point, self.note = event.get("point"), None
+            self._under_way = (experiment, event["time"]) if "time" in event else None
         elif kind in ("done", "failed"):
             self._take_attempt(event, experiment)
 
     def _take_attempt(self, event: dict, experiment: str) -> None:
+        self._under_way = None
         point, seconds = (experiment, event.get("point")), event.get("seconds") or 0
         if event["event"] == "done":
             self.measured += event.get("new", True)
@@ -137,11 +140,20 @@ class RunState:
 
     def seconds_left(self) -> float | None:
         """Of an ask, as its planner estimates. Otherwise from the experiment's points in this run, or else from
-        earlier ones, from this run's other points or from lab.yml; None where nothing is known."""
+        earlier ones, from this run's other points or from lab.yml; None where nothing is known. What the point under
+        way has taken is done, up to what it is estimated to take."""
         if self.board:
             return max(self.board["at_s"] + self.board["seconds"] - time.time(), 0.0)
         left = [self._seconds_left_of(name, one) for name, one in self.experiments.items()]
-        return sum(left) if left and None not in left else None
+        return sum(left) - self._spent_under_way() if left and None not in left else None
+
+    def _spent_under_way(self) -> float:
+        experiment, since = self._under_way or (None, 0.0)
+        one = self.experiments.get(experiment, {})
+        if (one.get("done") or 0) >= (one.get("total") or 0):
+            return 0.0
+        a_point = self._seconds_left_of(experiment, one | {"done": one["total"] - 1})
+        return min(max(time.time() - since, 0.0), a_point)
 
     def seconds_of_point(self, name: str) -> float | None:
         """Of an experiment: the mean of this run's points, or else what is known from before."""

@@ -244,6 +244,18 @@ def test_what_a_plan_found_is_known_before_the_first_point(book):
     assert story.seconds_left() == 12
 
 
+@pytest.mark.parametrize("since, left", [(0, 1440), (180, 1260), (9000, 960), (-60, 1440)])
+def test_what_the_point_under_way_has_taken_is_not_left(book, since, left):
+    """Of points of eight minutes "about 24 min left" had stood still for eight minutes."""
+    plan = {"event": "plan", "experiment": "x", "done": 0, "total": 3, "seconds": 1440.0}
+    start = {"event": "start", "experiment": "x", "done": 0, "total": 3, "time": time.time() - since}
+    story = run_state(book, {"event": "begin", "at_s": time.time()}, plan, start)
+    assert story.seconds_left() == pytest.approx(left, abs=5)
+    ended = {"event": "done", "experiment": "x", "done": 1, "total": 3, "seconds": 480}
+    story = run_state(book, {"event": "begin", "at_s": time.time()}, plan, start, ended)
+    assert story.seconds_left() == 960
+
+
 def test_one_point_corrects_an_estimate_from_points_of_other_parameters(book):
     """A run of points of 10 minutes had shown two minutes until its fifth."""
     plan = {"event": "plan", "experiment": "x", "done": 0, "total": 4, "seconds": 12.0, "guessed": True}
