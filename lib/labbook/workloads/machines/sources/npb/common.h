@@ -14,7 +14,6 @@
 #include <string.h>
 #include <time.h>
 
-#ifndef SPINS
 #define WAIT_NS 100000
 
 /* In the place of the C library's, which Open MPI calls while a rank waits: it sleeps, so that ranks that share
@@ -24,7 +23,6 @@ int sched_yield(void)
     struct timespec wait = {0, WAIT_NS};
     return nanosleep(&wait, NULL);
 }
-#endif
 
 #define MULTIPLIER 1220703125ULL            /* 5^13 */
 #define USUAL_SEED 314159265ULL             /* of all kernels but EP */
