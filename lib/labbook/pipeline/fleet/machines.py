@@ -21,6 +21,8 @@ from labbook.pipeline.sources import notebooks
 
 AT_ONCE = 16
 LOOK_SECONDS, DOCTOR_SECONDS, INSTALL_SECONDS = 60, 300, 3600
+MARK_MINUTES = 60       # longer than a checkout is copied
+OLD_MARKS = f"find build -maxdepth 1 -name '.copying-*' -mmin +{MARK_MINUTES} -delete"
 CHUNK = 1 << 18
 ABOUT = ("import json, sys; from labbook.pipeline.fleet import on_machine; "
          "print(json.dumps(on_machine.about(sys.argv[1:])))")
@@ -156,6 +158,10 @@ def _marked():
     one, or that of another machine to which it is being copied."""
     mark = paths.checkout() / "build" / f".copying-{secrets.token_hex(8)}"
     mark.parent.mkdir(exist_ok=True)
+    for old in mark.parent.glob(".copying-*"):      # of commands that were killed
+        with suppress(FileNotFoundError):
+            if time.time() - old.stat().st_mtime > MARK_MINUTES * 60:
+                old.unlink()
     mark.touch()
     try:
         yield f"build/{mark.name}"
@@ -229,7 +235,8 @@ def _send_checkout(connection, machine, mark) -> None:
     there = set(out.split())
     if there - {"build"} and "_toc.yml" not in there:
         raise LabError(f"{machine.checkout} is there, and is no checkout of labbook", remedy="Name another `checkout`")
-    _, _, code = ssh.run(connection, f"cd {folder} && mkdir -p build && set -C && : > {mark}", LOOK_SECONDS)
+    _, _, code = ssh.run(connection, f"cd {folder} && mkdir -p build && {OLD_MARKS} && set -C && : > {mark}",
+                         LOOK_SECONDS)
     if code:
         raise LabError(f"{machine.checkout} is this checkout, or another machine's of this fleet: its files would be "
                        "removed while they are copied", remedy="Name another `checkout`, or allow no `code` there")
@@ -244,7 +251,8 @@ def _copy(connection, folder, files) -> None:
     channel = connection.transport.open_session(timeout=LOOK_SECONDS)
     channel.settimeout(LOOK_SECONDS)
     # the library is replaced whole: a module that is gone here would change its fingerprint there
-    channel.exec_command(f"cd {folder} && rm -rf lib/labbook notebooks data/papers && tar -xzf - --no-same-owner")
+    with ssh.answered(channel):
+        channel.exec_command(f"cd {folder} && rm -rf lib/labbook notebooks data/papers && tar -xzf - --no-same-owner")
     try:
         with channel.makefile("wb") as sink, tarfile.open(fileobj=sink, mode="w|gz", bufsize=CHUNK) as tar:
             for name in files:

@@ -1,7 +1,9 @@
 """What is reported of a fleet's machines, and which of them are prepared."""
 
+import os
 import subprocess
 import threading
+import time
 from pathlib import PurePosixPath
 from types import SimpleNamespace
 
@@ -76,6 +78,19 @@ def test_this_checkout_is_not_copied_over_itself(root, here):
     with machines._marked() as mark, pytest.raises(LabError, match="is this checkout, or another machine's"):
         machines._send_checkout(None, this, mark)
     assert not here.copied and not list((root / "build").glob(".copying-*"))
+
+
+def test_marks_of_copies_that_were_killed_do_not_stay(root, here, tmp_path):
+    there, ago = tmp_path / "there", time.time() - 60 * (machines.MARK_MINUTES + 2)
+    for build in (root / "build", there / "build"):
+        build.mkdir(parents=True)
+        for name in (".copying-old", ".copying-new"):
+            (build / name).touch()
+        os.utime(build / ".copying-old", (ago, ago))
+    with machines._marked() as mark:
+        machines._send_checkout(None, FleetMachine("m1", None, PurePosixPath(there)), mark)
+    for build in (root / "build", there / "build"):
+        assert [one.name for one in build.iterdir()] == [".copying-new"]
 
 
 def test_machines_that_share_a_checkout_are_not_copied_to_at_the_same_time(root, here, tmp_path, monkeypatch):
