@@ -69,6 +69,8 @@ def sphinx(staged: Path, name: str, *builder: str) -> Path:
     for copied in _COPIED:
         shutil.rmtree(out / "_build" / copied, ignore_errors=True)
     log.parent.mkdir(parents=True, exist_ok=True)
+    print(f"labbook: building {'the book' if not builder else 'one long page of the book'} (log: {log})",
+          file=sys.stderr, flush=True)
     command = [sys.executable, "-c", _JUPYTER_BOOK.format(os.getpid()), "build", str(staged), "--path-output", str(out),
                "--warningiserror", "--keep-going", *builder]
     with open(log, "w") as file:

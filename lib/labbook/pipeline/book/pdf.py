@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -93,6 +94,7 @@ class _Part:
 
 def _print(browser: str, page: Path, target: Path) -> None:
     log = paths.build_dir() / "logs" / "pdf.log"
+    print(f"labbook: printing it as a PDF (log: {log})", file=sys.stderr, flush=True)
     with (tempfile.TemporaryDirectory(prefix="labbook-pdf-", ignore_cleanup_errors=True) as profile,
           open(log, "w") as file):
         out = Path(profile) / "book.pdf"
