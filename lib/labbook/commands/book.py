@@ -1,13 +1,12 @@
 """run, book, status, claims, compare, publish, archive, new."""
 
 import json
-import os
 import sys
 import time
 
 from labbook import colour
 from labbook.errors import InputError, in_words
-
+from labbook.study.options import is_set
 
 _NOT_PUBLISHED = "without LABBOOK_PUBLISHED"
 
@@ -18,7 +17,7 @@ def run(given) -> int:
     _check_asking(given)
     options = run.Options(
         given.profile, tuple(map(tuple, given.given)), given.environment, given.force,
-        given.remeasure, _published(), given.seconds and time.time() + given.seconds,
+        given.remeasure, is_set("LABBOOK_PUBLISHED"), given.seconds and time.time() + given.seconds,
         (given.claims or "all") if given.until_decided else None)
     if given.fleet or given.cluster:
         return _run_fleet(given, options)
@@ -52,11 +51,11 @@ def _check_asking(given) -> None:
         raise InputError("needs --until-decided", key="--claims")
     if given.verbose and not given.dry_run:
         raise InputError("what is listed is a plan", key="-v", allowed="with --dry-run")
-    if given.until_decided and _published():
+    if given.until_decided and is_set("LABBOOK_PUBLISHED"):
         raise InputError("published results get no further repeats", key="--until-decided", allowed=_NOT_PUBLISHED)
     of_measuring = {"-p": given.given, "--environment": given.environment, "--remeasure": given.remeasure,
                     "--profile": given.profile != "quick", "--dry-run": given.dry_run}
-    for option in [option for option, is_given in of_measuring.items() if is_given and _published()]:
+    for option in [option for option, is_given in of_measuring.items() if is_given and is_set("LABBOOK_PUBLISHED")]:
         raise InputError("published results are shown as they were measured", key=option, allowed=_NOT_PUBLISHED)
 
 
@@ -212,7 +211,3 @@ def new(given) -> int:
         print(path.relative_to(paths.checkout()))
     print(f"\nlabbook run {given.name} && labbook book", file=sys.stderr)
     return 0
-
-
-def _published() -> bool:
-    return os.environ.get("LABBOOK_PUBLISHED", "") not in ("", "0")

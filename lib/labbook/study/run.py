@@ -12,11 +12,11 @@ from labbook.study import costs, fleet
 from labbook.study.ask import Ask, survey
 from labbook.study.judging import check_grids
 from labbook.study.noise import Noise
+from labbook.study.options import PROFILES, is_set
 from labbook.study.progress import Progress
 from labbook.study.publication import completed
 from labbook.study.records.record import grid_text
 
-PROFILES = ("quick", "full")
 # Numbers of consecutive failures with the same message after which a run stops: in an experiment with
 # records, and in one without.
 EQUAL_FAILURES, EQUAL_FAILURES_AT_FIRST = 10, 2
@@ -43,10 +43,10 @@ class Run:
         if self.profile not in PROFILES:
             raise InputError(f"no profile {self.profile!r}", key="LABBOOK_PROFILE",
                              allowed=PROFILES)
-        self.published = _is_set("LABBOOK_PUBLISHED")
-        self.plan_only = _is_set("LABBOOK_PLAN")
+        self.published = is_set("LABBOOK_PUBLISHED")
+        self.plan_only = is_set("LABBOOK_PLAN")
         self.until, self.overtime = _epoch("LABBOOK_UNTIL"), _epoch("LABBOOK_OVERTIME")
-        self.remeasure = self.profile == "quick" or _is_set("LABBOOK_REMEASURE")
+        self.remeasure = self.profile == "quick" or is_set("LABBOOK_REMEASURE")
         self.ask = Ask.of_environment(study.name, [entry["id"] for entry in study.claim_entries])
         self.fleet, self.only = fleet.folder_of_environment(), fleet.points_of_environment()
         self.setups = {}        # of a run whose notebook is not executed here; see completed.setups
@@ -237,10 +237,6 @@ def _listing(failures) -> str:
     traces = [f"full tracebacks: {f['traceback']}" for f in failures[:1] if f.get("traceback")]
     count = "1 point" if len(failures) == 1 else f"{len(failures)} points"
     return "\n".join([f"{count} failed", *lines, *traces])
-
-
-def _is_set(name: str) -> bool:
-    return os.environ.get(name, "") not in ("", "0")
 
 
 def _epoch(name: str) -> float | None:

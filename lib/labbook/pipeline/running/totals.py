@@ -15,6 +15,7 @@ from labbook.checks import load_yaml
 from labbook.pipeline.executing import pages
 from labbook.pipeline.executing.driver import look
 from labbook.pipeline.sources import keys, notebooks, parameters
+from labbook.study.options import PROFILES
 
 PROFILE = "LABBOOK_PROFILE"
 DPKG = Path("/var/lib/dpkg/status")     # written whenever a package is installed or removed
@@ -44,7 +45,7 @@ def before(study, chosen, variables, partial, interrupts) -> dict | None:
         experiments = story.experiments
     found = {name: {key: one.get(key) for key in ("done", "total", "seconds_before")}
              for name, one in experiments.items()}
-    profile = variables.get(PROFILE, parameters.PROFILES[0])
+    profile = variables.get(PROFILE, PROFILES[0])
     points = sum(one["total"] or 0 for one in found.values())
     unknown = any(one["seconds_before"] is None and (one["total"] or 0) > (one["done"] or 0) for one in found.values())
     return {"experiments": found, "point_s": point_s(study, profile, points, chosen) if unknown else None}

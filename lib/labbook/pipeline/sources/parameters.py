@@ -8,10 +8,9 @@ import copy
 from labbook import paths
 from labbook.checks import load_yaml
 from labbook.errors import InputError
+from labbook.study.options import PROFILES
 from labbook.study.parameters.checking import check, checked, flat, from_text, is_group, unknown
 from labbook.study.parameters.notebook import declared
-
-PROFILES = ("quick", "full")
 
 
 def chosen(study: str, profile: str = "quick", given=(), environment=None) -> dict:
