@@ -132,13 +132,21 @@ def unthrottle(device: str, root: Path = ROOT) -> None:
             place.write_text(f"{device} 0")
 
 
+def alike(folder: Path, root: Path = ROOT) -> list[Path]:
+    """A host's folder, and with version 1 those of the same name in the other hierarchies, which what runs on the host
+    may have made: containers need some of their own below the host's in each."""
+    others = [] if version(root) == 2 else [one / folder.parent.name / folder.name for one in sorted(root.glob("*"))]
+    return [folder, *(one for one in others if one != folder and one.is_dir())]
+
+
 def remove(folder: Path) -> None:
-    """Remove a host's folder, and the lab's when it is empty."""
-    for place in (folder, folder.parent):
+    """Remove a host's folder with all below it, and the lab's when it is empty."""
+    below = [Path(place) for place, _, _ in os.walk(folder, topdown=False)][:-1]
+    for place in (*below, folder, folder.parent):
         try:
             os.rmdir(place)
         except FileNotFoundError:
             pass
         except OSError:
-            if place == folder:
+            if place != folder.parent:
                 raise

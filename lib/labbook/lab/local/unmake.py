@@ -141,7 +141,8 @@ def _gone(file):
 
 
 def _cgroup(entry, patience=PATIENCE):
-    retry(lambda: cgroups.remove(Path(entry["folder"])), patience)
+    for folder in cgroups.alike(Path(entry["folder"])):
+        retry(lambda folder=folder: cgroups.remove(folder), patience)
 
 
 def _folder(entry):

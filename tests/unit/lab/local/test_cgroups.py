@@ -93,6 +93,25 @@ def test_removal_keeps_a_lab_folder_that_others_still_use(v1):
     assert not two.parent.exists()
 
 
+def test_removal_takes_what_containers_left_below(v1):
+    """A host with such groups did not go down."""
+    one = v1 / "cpu/labbook-t1/a"
+    (one / "machine/lxc-7-one/inner").mkdir(parents=True)
+    cgroups.remove(one)
+    assert not one.parent.exists()
+
+
+def test_groups_of_a_hosts_name_are_found_in_all_hierarchies_of_version_one(v1):
+    known, made, others = v1 / "freezer/labbook-t1/a", v1 / "devices/labbook-t1/a", v1 / "devices/labbook-t2/a"
+    for place in (made, others):    # the known one may be gone
+        place.mkdir(parents=True)
+    assert cgroups.alike(known, v1) == [known, made]
+
+
+def test_a_host_has_one_group_in_version_two(v2):
+    assert cgroups.alike(v2 / "labbook-t1/a", v2) == [v2 / "labbook-t1/a"]
+
+
 def test_a_throttled_disk_has_memory_counted_with_it_in_version_two(v2, monkeypatch):
     """Else writeback is the root group's, which has no limit."""
     given = []
