@@ -26,8 +26,9 @@ class Layout:
     home: the platform's folder there. control: data address of the host with database and broker.
     password: of the services, the database and the broker.
     python: the command that runs the release's Python there.
-    cache_mode: libvirt's, of guests' disks. virt_type: libvirt's. node: name of the compute node.
-    plug: see releases.Release; or `ovs`, by the platform into Open vSwitch. cpus: how many processors libvirt sees there.
+    cache_mode: libvirt's, of guests' disks. virt_type: libvirt's: qemu, kvm, or lxc for containers.
+    node: name of the compute node.
+    plug: see releases.Release; or `ovs`, by the platform into Open vSwitch; or `macvlan`, of containers. cpus: how many processors libvirt sees there.
     machines: how many compute hosts the platform has, if they are others than that of its other services; 0 where that
     one computes.
     """
@@ -209,7 +210,8 @@ def nbd(layout, address: str) -> dict:
 
 
 def libvirt_uri(layout) -> str:
-    return f"qemu+unix:///system?socket={layout.home}/libvirt/libvirt-sock"
+    driver = "lxc" if layout.virt_type == "lxc" else "qemu"
+    return f"{driver}+unix:///system?socket={layout.home}/libvirt/libvirt-sock"
 
 
 def helpers(layout, part, *sections) -> dict:

@@ -74,15 +74,8 @@ class Hypervisor:
         self.host.put(qemu_settings(), self._folder / "qemu.conf")
         self.host.put(settings(self._folder), self._folder / "libvirtd.conf")
         self.host.run(VIEW.format(home=home, mark=MARK))
-        if self.layout.plug == "ovs":
-            self._vswitch.up(BRIDGE, f"{GATEWAY}/24")
-        else:
-            self.host.run(NETWORK.format(bridge=BRIDGE, gateway=GATEWAY))
-        if self.layout.plug == "tap":    # otherwise libvirt adds guests to the bridge itself
-            self.host.put(BRIDGING.format(bridge=BRIDGE), self._folder / "bridging.sh")
-            self.host.start("openstack-bridging", f"sh {self._folder}/bridging.sh")
-        process = self.host.start("openstack-libvirtd", f"/usr/sbin/libvirtd -f {self._folder}/libvirtd.conf "
-                                                        f"-p {self._folder}/pid")
+        self._connect()
+        process = self.host.start("openstack-libvirtd", self._command())
         self.host.wait_for(lambda: self.host.run(f"test -S {self._folder}/libvirt-sock", check=False)
                            .exit_code == 0, "libvirtd's socket", START_SECONDS, process)
 
@@ -92,8 +85,7 @@ class Hypervisor:
     def down(self) -> None:
         """Undo `up` once its processes have ended; may be repeated."""
         self.end_guests()
-        self.host.run(NO_NETWORK.format(bridge=BRIDGE))
-        self._vswitch.down()
+        self._disconnect()
         self.host.run(NO_VIEW.format(home=shlex.quote(str(self.layout.home)), mark=MARK))
 
     def version(self) -> str:
@@ -102,6 +94,24 @@ class Hypervisor:
         if "version" not in output:
             raise SystemFailure(f"{self.host.name}: qemu-system-x86_64 does not say its version")
         return f"QEMU {output[output.index('version') + 1]}"
+
+    def _connect(self) -> None:
+        """Make the guests' network."""
+        if self.layout.plug == "ovs":
+            self._vswitch.up(BRIDGE, f"{GATEWAY}/24")
+        else:
+            self.host.run(NETWORK.format(bridge=BRIDGE, gateway=GATEWAY))
+        if self.layout.plug == "tap":    # otherwise libvirt adds guests to the bridge itself
+            self.host.put(BRIDGING.format(bridge=BRIDGE), self._folder / "bridging.sh")
+            self.host.start("openstack-bridging", f"sh {self._folder}/bridging.sh")
+
+    def _disconnect(self) -> None:
+        self.host.run(NO_NETWORK.format(bridge=BRIDGE))
+        self._vswitch.down()
+
+    def _command(self) -> str:
+        """That of libvirtd."""
+        return f"/usr/sbin/libvirtd -f {self._folder}/libvirtd.conf -p {self._folder}/pid"
 
 
 def settings(folder) -> str:

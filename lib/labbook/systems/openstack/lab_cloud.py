@@ -18,14 +18,16 @@ from labbook.systems.keystone.config import Secrets
 from labbook.systems.openstack import guest, seed, services, vswitch
 from labbook.systems.openstack.other_client import OtherClient
 from labbook.systems.openstack.platform import Platform
-from labbook.systems.openstack.releases import PORTS, RELEASES
+from labbook.systems.openstack.releases import CONTAINERS, PORTS, RELEASES
 
 NEWEST = "2026.2"
 MARK = "labbook"
 TSC_RATE = Path(__file__).with_name("on_host") / "tsc_rate.py"
 PLUMBING = {"bridge": "a Linux bridge, by the platform itself",
             "tap": "tap devices by the platform, bridged by the lab",
-            "ovs": "Open vSwitch with its datapath in user space, by the platform itself"}
+            "ovs": "Open vSwitch with its datapath in user space, by the platform itself",
+            "macvlan": "a macvlan device of each container's own, by the platform itself"}
+PROCESSORS = {"kvm": "KVM", "qemu": "processors emulated", "lxc": "containers"}
 VERSIONS = """import importlib.metadata as m
 for one in "keystone glance openstack-placement nova neutron cinder".split():
     print(one, m.version(one))"""
@@ -53,6 +55,28 @@ class LabApi(OpenStackApi):
         return self._other.snapshot(server_id, name, {TAG: self._mark})
 
 
+class ContainersApi(LabApi):
+    """As LabApi, of servers that are containers."""
+
+    def snapshot(self, server_id, name):
+        raise _cannot("have images made of them")
+
+    def snapshot_by_other(self, server_id, name):
+        raise _cannot("have images made of them")
+
+    def attach(self, server_id, volume_id, device):
+        raise _cannot("have volumes attached")
+
+    def reboot(self, ids, hard):
+        if not hard:
+            raise _cannot("be rebooted by themselves")
+        super().reboot(ids, hard)
+
+
+def _cannot(what: str) -> InputError:
+    return InputError(f"servers that are containers cannot {what}", key="servers", allowed="machines")
+
+
 class OpenStack(Described):
     """The host of role cloud runs everything except volumes, which are on the first host of role store if
     there is one, and guests, which are on the hosts of role compute if there are any. Guests of two of these do not
@@ -62,6 +86,7 @@ class OpenStack(Described):
     cache_mode: libvirt's cache mode of guests' disks and volumes.
     plumbing: how guests get into their network: as the release can without further programs (see releases.Release),
     or "ovs", through Open vSwitch, into which every release plugs them itself.
+    servers: what a server is: an emulated or accelerated machine, or a container (by libvirt's LXC driver).
 
     Guests share one network with the host. There are the images `guest` (the smallest) and `guest-1gb` and
     so on (guest.SIZES_GB), and the VM types of the report.
@@ -73,6 +98,7 @@ class OpenStack(Described):
         "cache_mode": {"enum": ["none", "writeback", "writethrough", "directsync", "unsafe"],
                        "default": "none"},
         "plumbing": {"enum": ["release", "ovs"], "default": "release"},
+        "servers": {"enum": ["machines", "containers"], "default": "machines"},
     }
     NEEDS = Needs(packages=(*RELEASES[NEWEST].packages, *guest.NEEDS.packages),
                   commands=("ss", "ps", *guest.NEEDS.commands), artifacts=(RELEASES[NEWEST].python,))
@@ -82,6 +108,10 @@ class OpenStack(Described):
         """kernel: the folder of one of the user's own for guests, which then run on KVM; see own_kernel."""
         self._kernel = kernel
         self.settings = SimpleNamespace(**self.checked(settings))
+        self.in_containers = self.settings.servers == "containers"
+        if self.in_containers and (kernel or self.settings.plumbing != "release"):
+            raise InputError("servers that are containers have no kernel and no other plumbing than their own",
+                             key="servers", allowed="machines")
         self.host = _of_role(hosts, "cloud")
         if self.host.is_remote:
             raise LabError(f"{self.host.name} is not a local host, and a platform takes over a whole host",
@@ -91,8 +121,8 @@ class OpenStack(Described):
         made = partial(Platform, self.host, store, self.release, Secrets.of_machine(), self.settings.cache_mode,
                        "ovs" if self.settings.plumbing == "ovs" else None)
         computes = [host for host in hosts if host.role == "compute"]
-        self.platform = made(computes)
-        self._plain = made() if computes else self.platform     # by which the seed is made
+        self.platform = made(computes, in_containers=self.in_containers)
+        self._plain = made() if computes or self.in_containers else self.platform     # by which the seed is made
         self.guest = self._cloud = None
 
     @classmethod
@@ -100,7 +130,8 @@ class OpenStack(Described):
         checked = cls.checked(settings)
         release, switch = RELEASES[checked["release"]], vswitch.PACKAGES if checked["plumbing"] == "ovs" else ()
         artifacts = (release.python,) if release.python else ()
-        return Needs((*release.packages, *guest.NEEDS.packages, *switch), artifacts, cls.NEEDS.commands)
+        more = CONTAINERS if checked["servers"] == "containers" else ()
+        return Needs((*release.packages, *guest.NEEDS.packages, *switch, *more), artifacts, cls.NEEDS.commands)
 
     def up(self) -> "OpenStack":
         """Remove what an earlier run left, and start from a copy of the seed databases.
@@ -116,6 +147,8 @@ class OpenStack(Described):
         return self
 
     def _is_accelerated(self) -> bool:
+        if self.in_containers:
+            return False
         there = push(self.host, self.guest.folder)
         return guest.accelerated(self.host, self.guest, there, self._kernel)
 
@@ -162,12 +195,15 @@ class OpenStack(Described):
         if self.platform.computes:
             seed.retire_others(connection, {host.name for host in self.platform.computes})
             self.platform.manage(services.discovering(self.platform.layout))
-        if words := self._guest_words():
+        if self.in_containers:
+            seed.without_devices(connection)
+        elif words := self._guest_words():
             seed.add_words(connection, words)
         home = self.platform.layout.home
         other = OtherClient(self.host, seed.administrator(), home / "keys" / "password", home)
         described = self._describe() | {"other_client": other.name()}
-        return LabCloud(LabApi(connection, network, described, other), Ledger(MARK), at_end=self.destroy)
+        api = ContainersApi if self.in_containers else LabApi
+        return LabCloud(api(connection, network, described, other), Ledger(MARK), at_end=self.destroy)
 
     def _guest_words(self) -> str:
         """What the guests' kernels get on their command line here, beside what their images say. The counter by which
@@ -183,12 +219,12 @@ class OpenStack(Described):
         """Properties of the cloud, and versions of its parts, that the study records beside its measurements."""
         store = self.platform.store
         where = f"host {store.name}" if self.platform.apart else "the same host"
-        accelerated = self.platform.layout.virt_type == "kvm"
+        virt_type = self.platform.layout.virt_type
         return {
             "platform": f"OpenStack {self.release.name}",
             "hypervisor": f"{self.platform.hypervisors[0].version()}, "
-                          + ("KVM" if accelerated else "processors emulated"),
-            "accelerated": accelerated, "cores": self._cores(), "compute_machines": len(self.platform.hypervisors),
+                          + PROCESSORS[virt_type],
+            "accelerated": virt_type != "qemu", "cores": self._cores(), "compute_machines": len(self.platform.hypervisors),
             "own_plumbing": self.platform.layout.plug != "tap", "plumbing": PLUMBING[self.platform.layout.plug],
             "guest": self.guest.name, "volume_way": f"NBD over TCP from {where}",
             "client": f"openstacksdk {importlib.metadata.version('openstacksdk')}", "versions": self._versions(),

@@ -4,12 +4,13 @@ import http.client
 import shlex
 from contextlib import suppress
 from dataclasses import replace
+from operator import methodcaller
 from pathlib import Path
 
 from labbook.errors import LabbookError, LabError
 from labbook.systems.cluster import in_parallel
 from labbook.systems.keystone.config import Secrets
-from labbook.systems.openstack import config, services
+from labbook.systems.openstack import config, containers, services
 from labbook.systems.openstack.config import BROKER_PORT, BROKER_USER
 from labbook.systems.openstack.hypervisor import Hypervisor
 from labbook.systems.openstack.releases import DEBIAN_PYTHON, PORTS, Release
@@ -19,7 +20,8 @@ API_SECONDS, BROKER_SECONDS = 120, 90
 PLUGIN = Path(__file__).with_name("on_host") / "openstack_plugin"
 ENTRY = "[neutron.ml2.mechanism_drivers]\nlabbook_tap = openstack_plugin.network:TapDriver\n" \
         "labbook_bridge = openstack_plugin.network:BridgeDriver\n" \
-        "labbook_ovs = openstack_plugin.network:OvsDriver\n"
+        "labbook_ovs = openstack_plugin.network:OvsDriver\n" \
+        "labbook_macvlan = openstack_plugin.network:MacvlanDriver\n"
 METADATA = "Metadata-Version: 2.1\nName: openstack-plugin\nVersion: 1\n"
 FOLDERS = ("locks", "images", "staging", "tasks", "nova", "instances", "neutron", "cinder", "coordination",
            "volumes", "keys/fernet", "keys/credential", "plugins/openstack_plugin",
@@ -34,10 +36,11 @@ END_EPMD = """tries=0; while pgrep -x epmd && [ $tries -lt 50 ]; do
 
 class Platform:
     """One platform. `host` runs everything except volumes, which are on `store` (may be the same host), and guests
-    where they have compute hosts of their own. plug: as of config.Layout; None: the release's."""
+    where they have compute hosts of their own. plug: as of config.Layout; None: the release's. in_containers: whether
+    servers are containers."""
 
     def __init__(self, host, store, release: Release, secrets: Secrets, cache_mode="none", plug: str | None = None,
-                 computes=()):
+                 computes=(), in_containers: bool = False):
         self.host, self.store, self.release, self.secrets = host, store, release, secrets
         self.computes = list(computes)
         self.apart = store is not host
@@ -46,13 +49,17 @@ class Platform:
         self.database = Database(host, secrets.password, durability="periodic", max_connections=800)
         self._options = {"control": host.address, "password": secrets.password, "cache_mode": cache_mode,
                          "plug": plug or release.plug, "machines": len(self.computes)}
+        if in_containers:
+            self._options |= {"virt_type": "lxc", "plug": "macvlan"}
         self.layout = self._layout(host, "")
         self.broker = Broker(host, self.layout)
-        self.hypervisors = [Hypervisor(one, self._layout(one, "")) for one in self.computes or [host]]
+        kind = containers.Containers if in_containers else Hypervisor
+        self.hypervisors = [kind(one, self._layout(one, "")) for one in self.computes or [host]]
 
     def deploy(self, accelerated: bool = False) -> None:
         """Write the services' files on all hosts. `accelerated`: guests run on KVM."""
-        self._options["virt_type"] = "kvm" if accelerated else "qemu"
+        if self.layout.virt_type != "lxc":
+            self._options["virt_type"] = "kvm" if accelerated else "qemu"
         self._layouts = dict(zip((host.name for host in self._hosts()), in_parallel(self._hosts(), self._deployed)))
         self.layout, self.store_layout = self._layouts[self.host.name], self._layouts[self.store.name]
         self.store.put(config.ini(config.nbd(self.store_layout, self.volumes_address)),
@@ -75,7 +82,7 @@ class Platform:
         Services that need others at their start wait for these themselves.
         """
         began = self.begin(*(one.name for _, one in self.services() if one.name not in running))
-        in_parallel(self.hypervisors, Hypervisor.up)
+        in_parallel(self.hypervisors, methodcaller("up"))
         self.broker.await_answer()
         self.await_answers(began)
 
@@ -127,12 +134,12 @@ class Platform:
 
     def destroy(self) -> None:
         """Kill everything and remove all files; may be repeated."""
-        in_parallel(self.hypervisors, Hypervisor.end_guests)
+        in_parallel(self.hypervisors, methodcaller("end_guests"))
         self.end_services()
         if self.database.process is not None:
             self.database.process.kill()
         self.broker.end_epmd()
-        in_parallel(self.hypervisors, Hypervisor.down)
+        in_parallel(self.hypervisors, methodcaller("down"))
         self.host.run(f"hostname {self.host.name}")
         self.database.destroy()
         for host in self._hosts():
@@ -207,6 +214,7 @@ def put_files(host, release, layout, secrets) -> None:
              "keys/credential/1": secrets.credential,
              "plugins/openstack_plugin-1.dist-info/entry_points.txt": ENTRY,
              "plugins/openstack_plugin-1.dist-info/METADATA": METADATA,
+             **({"plugins/container-init": containers.init()} if layout.virt_type == "lxc" else {}),
              **{f"plugins/openstack_plugin/{one.name}": one.read_text() for one in PLUGIN.glob("*.py")}}
     for name, text in texts.items():
         host.put(text, layout.home / name, 0o600)

@@ -20,6 +20,7 @@ PACKAGES = PythonPackages(
 HYPERVISOR = ("qemu-system-x86", "qemu-utils", "qemu-block-extra", "libvirt-daemon",
               "libvirt-daemon-driver-qemu", "python3-libvirt", "genisoimage", "rabbitmq-server",
               "mariadb-server-core", "iproute2", "procps")
+CONTAINERS = ("libvirt-daemon-driver-lxc",)     # where guests are containers
 MANAGE = {  # per part: entry of its management tool, and the tool's arguments of each step
     "keystone": ("keystone.cmd.manage:main", (("db_sync",),)),
     "glance": ("glance.cmd.manage:main", (("db", "sync"),)),
@@ -32,6 +33,7 @@ MANAGE = {  # per part: entry of its management tool, and the tool's arguments o
     "cinder": ("cinder.cmd.manage:main", (("db", "sync"),)),
 }
 COMPUTE = "nova-compute"
+COMPUTE_OF_CONTAINERS = ("nova", "openstack_plugin.containers:start")
 # Processes without a port: {process: (its part, its entry)}.
 WORKERS = {"nova-conductor": ("nova", "openstack_plugin.conductor:start"),
            "nova-scheduler": ("nova", "openstack_plugin.scheduler:start"),

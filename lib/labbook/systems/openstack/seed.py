@@ -33,6 +33,8 @@ ENDPOINTS = {  # part: (type, path)
 # The serial console is what the API shows; no other is waited for.
 COMMAND_LINE = "console=ttyS0 quiet no_timer_check tsc=reliable mitigations=off net.ifnames=0"
 DEVICES = {"hw_cdrom_bus": "scsi", "hw_scsi_model": "virtio-scsi", "hw_rng_model": "virtio"}
+OF_MACHINES = ("kernel_id", "ramdisk_id", "os_command_line", *DEVICES)     # of an image's properties
+JSON_PATCH = "application/openstack-images-v2.1-json-patch"
 UPLOAD = """import http.client, os, sys
 image, port, token = sys.argv[1], int(sys.argv[2]), open(sys.argv[4]).read()
 with open(sys.argv[3], "rb") as file:
@@ -246,6 +248,14 @@ def add_words(cloud, words: str) -> None:
     for image in cloud.image.images():
         if image.os_command_line:
             cloud.image.update_image(image, os_command_line=f"{image.os_command_line} {words}")
+
+
+def without_devices(cloud) -> None:
+    """Have all images boot as containers: without kernel, ramdisk, and the devices of a machine."""
+    for image in cloud.image.images():
+        if image.os_command_line:
+            cloud.image.patch(f"/images/{image.id}", headers={"Content-Type": JSON_PATCH}, json=[
+                {"op": "remove", "path": f"/{name}"} for name in OF_MACHINES])
 
 
 def _image(platform, cloud, guest, name, file, disk_format, more=None) -> str:

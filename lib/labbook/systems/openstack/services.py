@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 
 from labbook.systems.openstack import config
-from labbook.systems.openstack.releases import COMPUTE, DEBIAN_PYTHON, MANAGE, PORTS, VOLUMES, WORKERS
+from labbook.systems.openstack.releases import (COMPUTE, COMPUTE_OF_CONTAINERS, DEBIAN_PYTHON, MANAGE, PORTS, VOLUMES,
+                                                WORKERS)
 
 NBD_PORT = 10809
 DATABASES = ("keystone", "glance", "placement", "nova", "nova_api", "nova_cell0", "neutron", "cinder")
@@ -59,7 +60,7 @@ def relay(layout, listen: str, to: str) -> Service:
 
 
 def _worker(name, layout) -> Service:
-    part, where = WORKERS[name]
+    part, where = COMPUTE_OF_CONTAINERS if (name, layout.virt_type) == (COMPUTE, "lxc") else WORKERS[name]
     more = awaiting(*asked_at_once(layout)) if name == COMPUTE else {}
     return Service(name, config.entry(layout, name, where, part), env=environment(layout) | more)
 

@@ -23,7 +23,7 @@ from labbook.systems.openstack import guest
 from labbook.systems.openstack import hypervisor
 from labbook.systems.openstack import paste
 from labbook.systems.openstack import services
-from labbook.systems.openstack.lab_cloud import OpenStack
+from labbook.systems.openstack.lab_cloud import ContainersApi, OpenStack
 from labbook.systems.openstack.releases import PARTS, RELEASES
 
 LAYOUT = config.Layout(PurePosixPath("/srv/here"), "198.18.0.9", "secret", "python")
@@ -147,6 +147,26 @@ def test_needs_of_each_release():
     assert "python3-nova" in zed.packages and not zed.artifacts
     assert "python3-nova" not in newest.packages and newest.artifacts[0].version == "2026.2"
     assert {"qemu-system-x86", "rabbitmq-server"} <= set(zed.packages) & set(newest.packages)
+
+
+def test_containers_need_libvirts_driver_for_them_and_machines_do_not():
+    driver = "libvirt-daemon-driver-lxc"
+    assert driver in OpenStack.needs(servers="containers").packages and driver not in OpenStack.needs().packages
+
+
+@pytest.mark.parametrize("kernel, settings", [("/a/kernel", {}), (None, {"plumbing": "ovs"})])
+def test_containers_have_no_kernel_and_no_other_plumbing(kernel, settings):
+    with pytest.raises(InputError, match="containers"):
+        OpenStack([Host("cloud")], kernel, servers="containers", **settings)
+
+
+@pytest.mark.parametrize("call", [
+    lambda api: api.attach("server", "volume", None), lambda api: api.snapshot("server", "image"),
+    lambda api: api.snapshot_by_other("server", "image"), lambda api: api.reboot(["server"], hard=False)])
+def test_what_containers_cannot_do_is_refused(call):
+    api = ContainersApi(None, "network", {"other_client": None}, None)
+    with pytest.raises(InputError, match="servers that are containers cannot"):
+        call(api)
 
 
 def test_scripts_of_the_guest_are_valid_shell():

@@ -106,6 +106,34 @@ def test_words_are_added_to_the_command_line_of_images_that_boot_from_a_kernel()
     assert changed == [("guest", {"os_command_line": "quiet virtio_net.csum=0"})]
 
 
+def test_images_boot_as_containers_without_what_machines_need():
+    images = [SimpleNamespace(id="kernel", os_command_line=None), SimpleNamespace(id="guest", os_command_line="quiet")]
+    changed = []
+    cloud = SimpleNamespace(image=SimpleNamespace(images=lambda: images, patch=lambda url, json, headers: changed.append(
+        (url, headers["Content-Type"], {(one["op"], one["path"]) for one in json}))))
+    seed.without_devices(cloud)
+    (url, kind, changes), = changed
+    assert url == "/images/guest" and kind.endswith("json-patch") and {op for op, _ in changes} == {"remove"}
+    assert {"/kernel_id", "/ramdisk_id", "/os_command_line", "/hw_cdrom_bus", "/hw_scsi_model"} <= {
+        path for _, path in changes}
+
+
+@pytest.mark.parametrize("in_containers, virt_type", [(True, "lxc"), (False, "qemu")])
+def test_a_platform_with_containers_keeps_what_libvirt_makes(in_containers, virt_type, tmp_path, monkeypatch):
+    """deploy() chose between emulation and KVM alone."""
+    monkeypatch.setattr(platform, "put_files", lambda *_: None)
+    monkeypatch.setattr(platform, "python_on", lambda *_: "python3")
+    host = here_host(tmp_path, "cloud")
+    host.run = lambda *_, **__: SimpleNamespace(stdout="2", exit_code=0)
+    host.put = lambda *_: None
+    one = platform.Platform(host, host, RELEASES["zed"], Secrets(), in_containers=in_containers)
+    one.deploy()
+    assert one.layout.virt_type == virt_type
+    compute, = (service for _, service in one.services() if service.name == "nova-compute")
+    assert ("openstack_plugin.containers:start" in compute.command) == in_containers
+    assert type(one.hypervisors[0]).__name__ == ("Containers" if in_containers else "Hypervisor")
+
+
 def test_a_platform_with_compute_hosts_computes_on_them_alone(tmp_path):
     """They are let in to its APIs and volumes, and no other host is."""
     cloud, *computes = (here_host(tmp_path, name) for name in ("cloud", "compute1", "compute2"))

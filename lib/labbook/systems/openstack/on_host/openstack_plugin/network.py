@@ -2,7 +2,7 @@
 
 TapDriver has the hypervisor make a tap device for each port, which a process on the host adds to the
 bridge. BridgeDriver and OvsDriver name the bridge, of Linux or of Open vSwitch, to the compute host, which plugs the
-port itself.
+port itself. MacvlanDriver names the device on which libvirt makes one of each container's own.
 """
 
 from neutron_lib import constants
@@ -27,6 +27,12 @@ class TapDriver(api.MechanismDriver):
 class BridgeDriver(TapDriver):
     # claims that ports are filtered, or os-vif has iptables drop the bridge's packets
     KIND, DETAILS = "bridge", {"port_filter": True, "bridge_name": BRIDGE}
+
+
+class MacvlanDriver(TapDriver):
+    # Nova's name for it is that of the device that a virtual machine would get
+    KIND, DETAILS = "macvtap", {"macvtap_source": f"{BRIDGE}0", "macvtap_mode": "bridge",
+                                "physical_interface": f"{BRIDGE}0"}
 
 
 class OvsDriver(TapDriver):
