@@ -1,8 +1,11 @@
 """The page of the clouds' study as it is, of one release, one start of which serves a function of the client, a
-boot, and a benchmark over two servers; of another start with a switch of its own; and of one with four machines."""
+boot, and a benchmark over two servers; of another start with a switch of its own; of one with four machines; and of
+one with containers."""
 
 import pytest
 from tiny_page import TinyPage
+
+from labbook.systems.openstack import containers
 
 pytestmark = pytest.mark.timeout(1200)      # may have to make a guest's image and the databases
 STUDY = "cloud_platforms"
@@ -11,7 +14,8 @@ TINY = {"releases": ["newer"], "functions.releases": ["newer"], "functions.funct
         "shapes.kernel": ["is"], "shapes.ranks": 2, "shapes.vm_cores": [1], "shapes.repeats": 1, "shapes.pairs": 1,
         "own_network.kernel": ["is"], "own_network.ranks": 2, "own_network.vm_cores": [1], "own_network.repeats": 1,
         "own_network.pairs": 1, "compute_hosts.image_gb": [0.5], "compute_hosts.at_once": [1],
-        "compute_hosts.rtt_ms": [0], "compute_hosts.repeats": 1}
+        "compute_hosts.rtt_ms": [0], "compute_hosts.repeats": 1, "containers.repeats": 1, "containers.pairs": 1,
+        "containers.at_once": [2], "containers.kernel": ["is"], "containers.size": "S", "containers.timed_s": 0.1}
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +50,14 @@ def test_a_benchmark_over_the_releases_own_network_is_verified(page):
 def test_a_server_boots_on_one_of_four_machines(page):
     point, = page.recorded_arms("compute_hosts")
     assert (point["compute_machines"], point["most_on_a_machine"], point["failed_to_run"]) == (4, 1, 0)
+
+
+@pytest.mark.skipif(not containers.possible(), reason="this machine has no control groups of version 1")
+def test_containers_boot_and_compute(page):
+    (boot,), (task,) = page.recorded_arms("containers"), page.recorded_arms("native")
+    assert (boot["failed_to_run"], boot["failed_to_answer"], boot["asked"]) == (0, 0, 2)
+    assert 0 < boot["all_running_s"] and "LXC" in boot["hypervisor"]
+    assert (task["verified"], task["accelerated"], task["servers"]) == (1, 1, 1) and task["mops"] > 0
 
 
 def test_each_claim_has_its_verdict_and_nothing_is_left(page, monkeypatch):

@@ -23,6 +23,7 @@ from labbook.papers.cloud_platforms.pinning import halves
 from labbook.papers.cloud_platforms.platforms import COMPUTE, Platforms, host_sets
 from labbook.papers.cloud_platforms.turns import Tested
 from labbook.systems.cloud.model import Flavor
+from labbook.systems.openstack import containers
 from labbook.workloads.clouds.functions import cloud_function
 from labbook.workloads.machines import npb as nas
 from labbook.workloads.machines import unixbench as style
@@ -74,6 +75,11 @@ class Experiments:
     def has_no_node(self, point) -> bool:
         """Whether the point cannot measure the bare node, which is measured once, with the lab's newer cloud."""
         return point.release != "newer" or "newer" in self.own
+
+    def has_no_containers(self, point) -> bool:
+        """Whether the point's servers cannot be containers: those of a user's cloud, and any on this machine where its
+        control groups do not do."""
+        return point.release in self.own or not containers.possible()
 
     def repeats_another_unixbench(self, point, parameters: dict) -> bool:
         """Whether another point measures the same.
@@ -189,7 +195,7 @@ class Experiments:
                       types=lambda point: {"vm": FLAVOR_BY_CORES[point.vm_cores]})
 
     def scaling(self, experiment) -> None:
-        """Run a parallel kernel on `vms` servers of one core and `memory_mb` each."""
+        """Run a parallel kernel on `vms` servers of one core and `memory_mb` each, virtual machines or containers."""
         def prepare(bed, point):
             return self._with_kernels(bed, point.vms, one_core(bed, point.memory_mb))
 

@@ -13,7 +13,8 @@ from labbook.workloads.machines.unixbench import TESTS
 FACTS = (*PLATFORM_FACTS, "suite", "compiler", "bonnie", "mpi")
 # The order of rows in figures and tables, where it is not that of the measurements.
 ORDER = {"boot": ["image_gb", "at_once"], "unixbench": ["cores", "place"], "disk": ["volume"],
-         "shapes": ["vm_cores"], "applications": ["vm_cores"], "own_network": ["vm_cores"]}
+         "shapes": ["vm_cores"], "applications": ["vm_cores"], "own_network": ["vm_cores"],
+         "containers": ["at_once"], "native": ["kernel"]}
 COMMAND_RELEASES = {"older": "1.6.2", "newer": "2.0"}
 
 
@@ -275,7 +276,7 @@ def summary_numbers(summaries: dict[str, pd.DataFrame]) -> dict[str, str]:
     works = int((functions["works"] == 1).sum()) if len(functions) else 0
     numbers["works"] = figures.counted(f"{works} of {len(functions)}", functions) if len(functions) else "none"
     numbers["verified"] = _verified(
-        shaped, summaries["applications"], summaries["scaling"], summaries["swapping"], network)
+        shaped, summaries["applications"], summaries["scaling"], summaries["swapping"], network, summaries["native"])
     numbers["most-gb"] = f"{most['image_gb']:g}" if most else "–"
     numbers["most-once"] = figures.plural(int(most["at_once"]), "server") if most else "no server"
     return numbers

@@ -39,6 +39,7 @@ def check(experiments, releases: list, cache_mode: str, starts: str, groups: dic
         "own_network": {"kernel": nas.KERNELS, "size": nas.SIZES, "vm_cores": list(FLAVOR_BY_CORES),
                         "network": PLUMBING},
         "latency": {"network": PLUMBING},
+        "containers": {"kernel": nas.KERNELS, "size": nas.SIZES, "vm": FLAVORS, "image_gb": list(SIZES_GB)},
         "swapping": {"size": list(nas.SIZES[2:])},      # smaller sizes fit into any server's memory
     }
     for group, entries in allowed.items():
@@ -52,12 +53,13 @@ def check(experiments, releases: list, cache_mode: str, starts: str, groups: dic
             raise InputError(f"{number} servers", key="scaling.vms", allowed="powers of two: 1, 2, 4, 8, ...")
     _check_times(groups, "scaling", of_limit="shapes")
     _check_times(groups, "own_network", of_limit="own_network")
+    _check_times(groups, "containers", of_limit="containers")
     _check_fit(experiments, groups["functions"])
     _check_way(experiments, groups)
     _check_file(experiments.description, groups["disk"])
     if not experiments.own:
         _check_room(experiments.description, groups["boot"])
-    for group in ("boot", "unixbench", "disk", "latency", *OF_KERNELS):
+    for group in ("boot", "unixbench", "disk", "latency", "containers", *OF_KERNELS):
         if groups[group]["pairs"] < 1:
             raise InputError(f"{groups[group]['pairs']} pairs", key=f"{group}.pairs", allowed="1 or more")
     if groups["unixbench"]["repeats"] and "unixbench" in experiments.programs and (
@@ -95,7 +97,7 @@ def _check_way(experiments, groups) -> None:
         return
     without = {"functions": set(groups["functions"]["function"]) <= {*WITHOUT_LOGIN},
                "boot": groups["boot"]["until"] == "running",
-               "caching": True, "swapping": True, "compute_hosts": True}    # of the lab's own cloud
+               "caching": True, "swapping": True, "compute_hosts": True, "containers": True}   # of the lab's own cloud
     for name, group in groups.items():
         if group["repeats"] and not without.get(name):
             raise InputError(

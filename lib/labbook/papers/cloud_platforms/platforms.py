@@ -17,6 +17,7 @@ from labbook.workloads.clouds.testbed import Testbed
 
 STARTS = ("one", "each")
 HOSTED = "cloud"        # the role of a host that runs a platform
+CONTAINERS = "containers"       # a kind of servers
 COMPUTE = "compute"     # of one that runs guests alone; those in the lab are of the one platform that is up then
 
 
@@ -85,7 +86,8 @@ class Platforms:
         return wanted | dict(zip(homeless, left))
 
     def bed(self, lab, point, hosts: list[str], *, alone: bool = False, **types) -> Bed:
-        """The bed of the point's release, cache mode, memory and plumbing: one that is kept, or a new one on these hosts.
+        """The bed of the point's release, cache mode, memory, plumbing and kind of servers: one that is kept, or a new
+        one on these hosts.
 
         alone: no other platform is up beside it. types: see `_set`.
         """
@@ -125,8 +127,9 @@ class Platforms:
         else:
             its = [*(lab.host(name) for name in hosts), *lab.role(COMPUTE)]
             _, settings = self._description.system(point.release)
-            cloud = OpenStack(its, lab.programs.get("kernel"), **settings, cache_mode=point.cache_mode,
-                              plumbing=_plumbing(point)).up().cloud
+            kernel = None if _kind(point) == CONTAINERS else lab.programs.get("kernel")
+            cloud = OpenStack(its, kernel, **settings, cache_mode=point.cache_mode, plumbing=_plumbing(point),
+                              servers=_kind(point)).up().cloud
             via = next(host for host in its if host.role == HOSTED)
         path, public = ssh_key(via, point.release)
         testbed = Testbed(cloud, cloud.image("guest"), None, cloud.make_key(public),
@@ -135,14 +138,20 @@ class Platforms:
 
 
 def _config(lab, point) -> tuple:
-    """What beds differ in. A cloud of the user's is one, for all points' plumbing."""
-    plumbing = None if point.release in lab.clouds else _plumbing(point)
-    return point.release, point.cache_mode, point.params.get("memory"), plumbing
+    """What beds differ in. A cloud of the user's is one, for all points' plumbing and kinds of servers."""
+    own = point.release in lab.clouds
+    return (point.release, point.cache_mode, point.params.get("memory"), None if own else _plumbing(point),
+            None if own else _kind(point))
 
 
 def _plumbing(point) -> str:
     """How the lab's own platforms get servers into their network, by the point's `network`; see OpenStack."""
     return point.params.get("network", "release")
+
+
+def _kind(point) -> str:
+    """What the servers of the lab's own platforms are, by the point's `inside`; see OpenStack."""
+    return point.params.get("inside", "machines")
 
 
 def _set(bed: Bed, vm: str, large: str | None = None, seconds: float | None = None) -> Bed:

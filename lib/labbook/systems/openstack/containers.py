@@ -8,6 +8,7 @@ containers end with it.
 import shlex
 
 from labbook.errors import LabError, SystemFailure
+from labbook.lab.local import cgroups, freezer
 from labbook.systems.openstack import guest
 from labbook.systems.openstack.hypervisor import GATEWAY, Hypervisor
 
@@ -72,6 +73,11 @@ ip link set lo up
 while :; do sleep 3600 & wait; done
 """
 PROCESS = "openstack-libvirtd"
+
+
+def possible() -> bool:
+    """Whether hosts on this machine can have containers."""
+    return cgroups.version() == 1 and freezer.is_mounted()
 
 
 def init() -> str:

@@ -13,6 +13,7 @@ from labbook.papers.cloud_platforms.experiments import Experiments
 from labbook.papers.cloud_platforms.platforms import Bed
 from labbook.papers.cloud_platforms.turns import Tested
 from labbook.systems.cloud.model import Flavor
+from labbook.systems.openstack import containers
 
 GROUPS = {
     "functions": dict(function=["quota"], releases=["newer"], vm="m1.small", large="m1.large"),
@@ -28,6 +29,8 @@ GROUPS = {
     "latency": dict(network="ovs", pairs=2),
     "compute_hosts": dict(release="newer", vm="m1.small", image_gb=[0.5]),
     "swapping": dict(size="A"),
+    "containers": dict(kernel=["ep"], size="S", vm="m1.small", image_gb=[0.5], pairs=2, timed_s=5.0,
+                       seconds_at_most=60.0),
 }
 
 
@@ -95,6 +98,9 @@ def test_an_unknown_release_is_refused_before_a_lab():
     ("scaling", dict(timed_s=-1.0), "scaling.timed_s"),
     ("scaling", dict(timed_s=60.0), "scaling.timed_s"),     # as long as a run may take at most
     ("own_network", dict(timed_s=60.0), "own_network.timed_s"),
+    ("containers", dict(timed_s=60.0), "containers.timed_s"),
+    ("containers", dict(kernel=["ua"]), "containers.kernel"),
+    ("containers", dict(pairs=0), "containers.pairs"),
 ])
 def test_what_cannot_be_measured_is_refused_by_its_key(measure, group, entries, key):
     with pytest.raises(InputError) as refused:
@@ -115,6 +121,15 @@ def test_the_bare_machine_is_measured_once_and_never_beside_the_users_cloud(meas
     assert not measure.has_no_node(point(release="newer"))
     measure.own = {"newer"}
     assert measure.has_no_node(point(release="newer"))
+
+
+def test_containers_are_left_out_of_the_users_cloud_and_where_the_machine_has_no_groups_for_them(measure, monkeypatch):
+    monkeypatch.setattr(containers, "possible", lambda: True)
+    assert not measure.has_no_containers(point(release="newer"))
+    measure.own = {"newer"}
+    assert measure.has_no_containers(point(release="newer")) and not measure.has_no_containers(point(release="older"))
+    monkeypatch.setattr(containers, "possible", lambda: False)
+    assert measure.has_no_containers(point(release="older"))
 
 
 @pytest.mark.parametrize("place, cores, copies, left_out", [

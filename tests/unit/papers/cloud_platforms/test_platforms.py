@@ -29,9 +29,10 @@ def did(monkeypatch):
     did = []
 
     class OpenStack:
-        def __init__(self, hosts, kernel, release, cache_mode, plumbing):
-            assert kernel == "/srv/kernel"
-            self.what = release, cache_mode, [host.name for host in hosts], *([plumbing] * (plumbing != "release"))
+        def __init__(self, hosts, kernel, release, cache_mode, plumbing, servers):
+            assert kernel == ("/srv/kernel" if servers == "machines" else None)
+            self.what = (release, cache_mode, [host.name for host in hosts], *([plumbing] * (plumbing != "release")),
+                         *([servers] * (servers != "machines")))
 
         def up(self):
             did.append(("up", *self.what))
@@ -120,6 +121,14 @@ def test_another_plumbing_takes_a_platform_of_its_own_in_the_place_of_the_other(
         several.bed(lab, arm(**more), HOSTS["newer"], vm="m1.small")
     up = ("up", "2026.2", "none", HOSTS["newer"])
     assert did == [up, ("end", *up[1:]), (*up, "ovs")]
+
+
+def test_containers_take_a_platform_of_their_own_in_the_place_of_the_other(several, did):
+    lab = Lab()
+    for more in ({}, {"inside": "containers"}, {"inside": "containers"}):
+        several.bed(lab, arm(**more), HOSTS["newer"], vm="m1.small")
+    up = ("up", "2026.2", "none", HOSTS["newer"])
+    assert did == [up, ("end", *up[1:]), (*up, "containers")]
 
 
 def test_the_labs_compute_hosts_are_the_platforms(several, did):
