@@ -59,6 +59,7 @@ def ground(request):
         yield made
         made.only(1, made.flavor)       # one that runs when the platform ends
         platform.destroy()
+        assert of_containers(lab_id) == set()
         assert [now - was for now, was in zip(seen(host), before)] == [set()] * len(before)
     assert groups(lab_id) == set()
 

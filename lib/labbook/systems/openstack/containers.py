@@ -16,7 +16,8 @@ DEVICE = "guests0"      # on which libvirt makes each container's device; the ho
 HOSTS_DEVICE = "guests"
 # Of the host's groups those with a freezer are always there, and are removed with the lab, by name in all hierarchies.
 HAS_GROUPS = "grep -q ':freezer:/labbook-' /proc/1/cgroup"
-GROUPS = """# Run in a mount namespace of its own: first puts itself into the host's group of each hierarchy.
+GROUPS = """# Run in a mount namespace of its own: puts itself into the host's group of each hierarchy and starts libvirtd;
+# with `clear` it removes what groups libvirt left there.
 set -e
 hierarchies() {{
   mount -t tmpfs groups /sys/fs/cgroup
@@ -30,8 +31,16 @@ hierarchies() {{
     esac
   done
 }}
+group=$(sed -n 's/^[0-9]*:freezer://p' /proc/1/cgroup); group=${{group%.ssh}}
+if [ "$1" = clear ]; then
+  hierarchies; tries=0      # the kernel releases a killed container's a moment later
+  while [ -n "$(find /sys/fs/cgroup/*$group/machine -type d 2> /dev/null)" ] && [ $tries -lt 100 ]; do
+    find /sys/fs/cgroup/*$group/machine -depth -type d -exec rmdir {{}} + 2> /dev/null || sleep 0.05
+    tries=$((tries + 1))
+  done
+  exit
+fi
 if [ "$1" != inside ]; then
-  group=$(sed -n 's/^[0-9]*:freezer://p' /proc/1/cgroup); group=${{group%.ssh}}
   hierarchies
   for place in /sys/fs/cgroup/*; do
     mkdir -p $place$group
@@ -73,6 +82,7 @@ ip link set lo up
 while :; do sleep 3600 & wait; done
 """
 PROCESS = "openstack-libvirtd"
+IN_MOUNTS = "unshare --mount --propagation slave"
 
 
 def possible() -> bool:
@@ -104,6 +114,7 @@ class Containers(Hypervisor):
 
     def down(self) -> None:
         super().down()
+        self.host.run(f"[ ! -e {self._script} ] || {IN_MOUNTS} sh {self._script} clear")
         self.host.run(NOT_SHARED.format(home=self._home))
 
     def version(self) -> str:
@@ -120,9 +131,12 @@ class Containers(Hypervisor):
         self.host.run(NO_NETWORK.format(device=DEVICE))
 
     def _command(self) -> str:
-        script = self._folder / "groups.sh"
-        self.host.put(GROUPS.format(folder=self._folder), script)
-        return f"unshare --mount --propagation slave sh {script}"
+        self.host.put(GROUPS.format(folder=self._folder), self._script)
+        return f"{IN_MOUNTS} sh {self._script}"
+
+    @property
+    def _script(self):
+        return self._folder / "groups.sh"
 
     @property
     def _home(self) -> str:
