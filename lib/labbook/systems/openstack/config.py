@@ -28,7 +28,8 @@ class Layout:
     python: the command that runs the release's Python there.
     cache_mode: libvirt's, of guests' disks. virt_type: libvirt's: qemu, kvm, or lxc for containers.
     node: name of the compute node.
-    plug: see releases.Release; or `ovs`, by the platform into Open vSwitch; or `macvlan`, of containers. cpus: how many processors libvirt sees there.
+    plug: see releases.Release; or `ovs`, by the platform into Open vSwitch; or `macvlan`, of containers.
+    cpus: how many processors libvirt sees there.
     machines: how many compute hosts the platform has, if they are others than that of its other services; 0 where that
     one computes.
     """
