@@ -284,9 +284,8 @@ class Answering:
         self.output, self.date, self.channel, self.transfers = output, date, channel, threading.RLock()
 
     def connection(self):
-        files = SimpleNamespace(get_channel=lambda: SimpleNamespace(settimeout=lambda seconds: None),
-                                stat=lambda path: None)
-        return SimpleNamespace(sftp=lambda: files, transport=SimpleNamespace(open_channel=self._open_channel))
+        files = SimpleNamespace(stat=lambda path: None)
+        return SimpleNamespace(_sftp=files, transport=SimpleNamespace(open_channel=self._open_channel))
 
     def _open_channel(self, *_, **__):
         if self.channel:
