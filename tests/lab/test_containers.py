@@ -12,13 +12,14 @@ from small_labs import backing_files, new_id, swept
 from labbook.errors import InputError
 from labbook.lab import Environment, Lab, LabDescription
 from labbook.lab.local import cgroups
+from labbook.systems.openstack import containers
 from labbook.systems.openstack.lab_cloud import OpenStack
 from labbook.workloads.clouds.guests import Guests
 from labbook.workloads.clouds.testbed import Testbed
 
 pytestmark = [
     pytest.mark.timeout(1800),      # may have to make a guest's image and the databases
-    pytest.mark.skipif(cgroups.version() == 2, reason="containers need control groups of version 1")]
+    pytest.mark.skipif(not containers.possible(), reason="containers need control groups of version 1, and a freezer")]
 LAB = {"sites": ["room"], "hosts": {"cloud": {"site": "room", "role": "cloud", "limits": {"disk": {"size": "8G"}}}}}
 HERE = Path(__file__).parent
 # Boots a container, says so, and hangs.
