@@ -64,7 +64,7 @@ def link(lab):
 
 
 def pings_back(lab, source="h1", target="h2"):
-    output = lab.hosts[source].run(f"ping -q -c 3 -i 0.05 -W 2 {lab.hosts[target].address}",
+    output = lab.hosts[source].run(f"ping -q -c 3 -i 0.05 -W 0.5 {lab.hosts[target].address}",
                                    check=False).stdout
     return int(output.split(" received")[0].split()[-1])
 
